@@ -1,0 +1,40 @@
+# `make run` shows the whole chain on one machine; `make test` checks everything.
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+.PHONY: env run test lint bench pins clean
+
+env: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $$(command -v $(PYTHON) || command -v python3) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "brokertwin needs CPython 3.11, this is " + sys.version)'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv -c constraints.txt
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: env
+	@$(BIN)/twin run
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: env
+	@$(BIN)/python -m pytest tests/benchmarks -q -s -o python_files='bench_*.py'
+
+# Every pin anew, without index lines or addresses.
+pins:
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --extra dev --no-header --no-annotate --no-emit-index-url --upgrade \
+	  pyproject.toml -o constraints.txt
+	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.txt
+
+clean:
+	rm -rf $(VENV) .twin

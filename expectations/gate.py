@@ -1,0 +1,123 @@
+"""Runs a suite over a Spark frame and turns what it finds into findings.
+
+Great Expectations decides what fails. A failed law's findings are the rows of its own query; a failed
+column rule is run once more for the rows that fail it. Its checkpoint fails on warnings too, so what a
+finding does to a figure is decided by the severity, not by the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from expectations.laws import Law
+from expectations.suites import suite
+from features.schemas import spark_schema
+from twin.core.settings import Settings
+from twin.core.tables import FINDINGS, Table
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationValidationResult
+    from great_expectations.data_context import FileDataContext
+    from pyspark.sql import DataFrame
+
+_FINDING_COLUMNS = ("figure_id", "source_id", "line", "printed", "expected", "message")
+
+
+class SuiteCannotRun(Exception):
+    """An expectation raised instead of answering."""
+
+
+def findings_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]) -> DataFrame:
+    """Validate `frame` as `table`, build the Data Docs, return the findings."""
+    spark = frame.sparkSession
+    frame.persist()
+    try:
+        failed = [result for result in _run(settings, table, frame, laws) if not result.success]
+        by_name = {law.name: law for law in laws}
+        rows: list[dict[str, Any]] = []
+        for result in failed:
+            rule = result.expectation_config.meta
+            law = by_name.get(rule["rule"])
+            found = _rows_of_law(law, frame) if law else _rows_of_column_rule(result, frame)
+            rows += [{"rule": rule["rule"], "severity": rule["severity"], **row} for row in found]
+    finally:
+        frame.unpersist()
+    return spark.createDataFrame(rows, spark_schema(FINDINGS))
+
+
+def docs_index(settings: Settings) -> Path:
+    return settings.home / "quality" / "gx" / "uncommitted" / "data_docs" / "local_site" / "index.html"
+
+
+def _run(
+    settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]
+) -> Iterable[ExpectationValidationResult]:
+    import great_expectations as gx
+    from great_expectations.checkpoint.actions import UpdateDataDocsAction
+
+    context = _context(settings)
+    batches = (
+        context.data_sources.add_or_update_spark("lake")
+        .add_dataframe_asset(table.name)
+        .add_batch_definition_whole_dataframe("all")
+    )
+    stored = context.suites.add_or_update(suite(table, laws))
+    definition = context.validation_definitions.add_or_update(
+        gx.ValidationDefinition(name=table.name, data=batches, suite=stored)
+    )
+    checkpoint = context.checkpoints.add_or_update(
+        gx.Checkpoint(
+            name=table.name,
+            validation_definitions=[definition],
+            actions=[UpdateDataDocsAction(name="docs")],
+            result_format="BASIC",
+        )
+    )
+    (outcome,) = checkpoint.run(batch_parameters={"dataframe": frame}).run_results.values()
+    for result in outcome.results:
+        if (result.exception_info or {}).get("raised_exception"):
+            raise SuiteCannotRun(f"{result.expectation_config.meta['rule']}: {result.exception_info}")
+    return outcome.results
+
+
+def _context(settings: Settings) -> FileDataContext:
+    import great_expectations as gx
+
+    root = settings.home / "quality"
+    root.mkdir(parents=True, exist_ok=True)
+    context = gx.get_context(mode="file", project_root_dir=root)
+    context.variables.progress_bars = {"globally": False}
+    return context
+
+
+def _rows_of_law(law: Law, frame: DataFrame) -> list[dict[str, Any]]:
+    frame.createOrReplaceTempView("law_batch")
+    found = frame.sparkSession.sql(law.query.format(batch="law_batch"))
+    return [row.asDict() for row in found.select(*_FINDING_COLUMNS).collect()]
+
+
+def _rows_of_column_rule(result: ExpectationValidationResult, frame: DataFrame) -> list[dict[str, Any]]:
+    import great_expectations as gx
+
+    batch = (
+        gx.get_context(mode="ephemeral")
+        .data_sources.add_spark("once")
+        .add_dataframe_asset("once")
+        .add_batch_definition_whole_dataframe("once")
+        .get_batch({"dataframe": frame})
+    )
+    keys = [name for name in ("figure_id", "source_id", "line", "printed") if name in frame.columns]
+    expectation = result.expectation_config.to_domain_obj()
+    again = batch.validate(
+        expectation,
+        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": keys},
+    )
+    column = result.expectation_config.kwargs.get("column", "")
+    expected = result.expectation_config.meta["expected"]
+    return [
+        {key: row[key] for key in keys}
+        | {"expected": expected, "message": f"{column} is {row.get(column)}"}
+        for row in again.result.get("unexpected_index_list") or []
+    ]

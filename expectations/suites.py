@@ -1,0 +1,108 @@
+"""Great Expectations suites, derived from the declared columns and the laws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from expectations.laws import Law
+from twin.core.fields import Field
+from twin.core.metrics import METRICS
+from twin.core.tables import Table
+
+if TYPE_CHECKING:
+    from great_expectations.expectations.expectation import Expectation
+
+    from great_expectations import ExpectationSuite
+
+
+def suite(table: Table, laws: tuple[Law, ...]) -> ExpectationSuite:
+    from great_expectations import ExpectationSuite
+
+    return ExpectationSuite(
+        name=table.name, expectations=[*_table_rules(table), *(_law_rule(law) for law in laws)]
+    )
+
+
+def _table_rules(table: Table) -> list[Expectation]:
+    import great_expectations.expectations as gxe
+
+    rules: list[Expectation] = [
+        gxe.ExpectTableColumnsToMatchSet(
+            column_set=list(table.columns), exact_match=True, **_named("columns", "error", "the declared columns")
+        )
+    ]
+    if len(table.key) == 1:
+        rules.append(
+            gxe.ExpectColumnValuesToBeUnique(
+                column=table.key[0], **_named(f"{table.key[0]}_unique", "error", "a value of its own")
+            )
+        )
+    for field in table.fields:
+        rules.extend(_field_rules(field))
+    if "metric" in table.columns:
+        for metric in METRICS.values():
+            rules.extend(_metric_rules(metric))
+    return rules
+
+
+def _field_rules(field: Field) -> list[Expectation]:
+    import great_expectations.expectations as gxe
+
+    rules: list[Expectation] = []
+    if not field.nullable:
+        rules.append(
+            gxe.ExpectColumnValuesToNotBeNull(
+                column=field.name, **_named(f"{field.name}_present", "error", "a value")
+            )
+        )
+    if field.choices:
+        rules.append(
+            gxe.ExpectColumnValuesToBeInSet(
+                column=field.name,
+                value_set=list(field.choices),
+                **_named(f"{field.name}_known", "error", field.range_text),
+            )
+        )
+    if field.minimum is not None or field.maximum is not None:
+        rules.append(
+            gxe.ExpectColumnValuesToBeBetween(
+                column=field.name,
+                min_value=field.minimum,
+                max_value=field.maximum,
+                strict_min=field.exclusive_minimum,
+                **_named(f"{field.name}_in_range", "error", field.range_text),
+            )
+        )
+    return rules
+
+
+def _metric_rules(metric: Field) -> list[Expectation]:
+    """The value column holds every metric, so its range depends on the row's metric."""
+    import great_expectations.expectations as gxe
+    from great_expectations.expectations.row_conditions import Column
+
+    return [
+        gxe.ExpectColumnValuesToBeBetween(
+            column="value",
+            min_value=metric.minimum,
+            max_value=metric.maximum,
+            strict_min=metric.exclusive_minimum,
+            row_condition=Column("metric") == metric.name,
+            **_named(f"{metric.name}_in_range", "error", metric.range_text),
+        )
+    ]
+
+
+def _law_rule(law: Law) -> Expectation:
+    import great_expectations.expectations as gxe
+
+    return gxe.UnexpectedRowsExpectation(
+        unexpected_rows_query=law.query, description=law.description, **_named(law.name, law.severity, "")
+    )
+
+
+def _named(rule: str, severity: str, expected: str) -> dict[str, Any]:
+    return {"meta": {"rule": rule, "severity": severity, "expected": expected}, "severity": _GX_SEVERITY[severity]}
+
+
+_GX_SEVERITY = {"error": "critical", "warning": "warning"}

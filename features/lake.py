@@ -1,0 +1,170 @@
+"""The lake: Delta tables that Spark writes and `deltalake` commits. No other module touches a Delta log.
+
+A write puts Parquet files into a fresh folder of the table and then commits them in one log entry, so a
+reader sees the whole write or none of it, and a write that was killed leaves files that no version names.
+Each commit carries the content's fingerprint: writing the content that is already there commits nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from twin.core.settings import Settings
+from twin.core.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from deltalake import DeltaTable
+    from deltalake.transaction import AddAction
+    from pyarrow.fs import FileSystem
+    from pyspark.sql import DataFrame, SparkSession
+
+_FINGERPRINT = "brokertwin.fingerprint"
+_ROWS = "brokertwin.rows"
+
+
+class NoSuchTable(Exception):
+    """The table has never been written."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a write left behind."""
+
+    table: str
+    version: int
+    rows: int
+    fingerprint: str
+    changed: bool
+
+
+class Lake:
+    def __init__(self, settings: Settings) -> None:
+        self._root = settings.lake_uri.rstrip("/")
+
+    def uri(self, table: Table) -> str:
+        return f"{self._root}/{table.layer}/{table.name}"
+
+    def replace(self, table: Table, frame: DataFrame) -> Written:
+        """Make `frame` the table's content."""
+        from deltalake import CommitProperties
+        from deltalake.transaction import create_table_with_add_actions
+
+        from features.schemas import spark_schema
+
+        schema = spark_schema(table)
+        frame = frame.select(*(frame[field.name].cast(field.dataType) for field in schema))
+        frame.persist()
+        try:
+            rows, fingerprint = _fingerprint(frame)
+            current = self._current(table)
+            if current and current.fingerprint == fingerprint:
+                return current
+            actions = self._write_files(table, frame)
+        finally:
+            frame.unpersist()
+        commit = CommitProperties(custom_metadata={_FINGERPRINT: fingerprint, _ROWS: str(rows)})
+        delta_schema = _delta_schema(table)
+        if current is None:
+            create_table_with_add_actions(
+                self.uri(table), delta_schema, actions, mode="error", name=table.name,
+                description=table.description, commit_properties=commit,
+            )  # fmt: skip
+        else:
+            self.delta(table).create_write_transaction(
+                actions, "overwrite", delta_schema, commit_properties=commit
+            )
+        return Written(table.name, self.delta(table).version(), rows, fingerprint, changed=True)
+
+    def delta(self, table: Table, version: int | None = None) -> DeltaTable:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        try:
+            return DeltaTable(self.uri(table), version=version)
+        except TableNotFoundError as error:
+            raise NoSuchTable(f"table {table.name} does not exist yet") from error
+
+    def spark(self, table: Table, spark: SparkSession, version: int | None = None) -> DataFrame:
+        """The table as Spark reads it: the files of one version, never the folder."""
+        from features.schemas import spark_schema
+
+        files = self.delta(table, version).file_uris()
+        if not files:
+            return spark.createDataFrame([], spark_schema(table))
+        return spark.read.schema(spark_schema(table)).parquet(*files)
+
+    def pandas(self, table: Table, version: int | None = None) -> pd.DataFrame:
+        """The table without a JVM, in a stable order."""
+        frame: pd.DataFrame = self.delta(table, version).to_pandas()
+        return frame.sort_values(list(table.key), ignore_index=True)
+
+    def version(self, table: Table) -> int:
+        return int(self.delta(table).version())
+
+    def written(self, table: Table) -> Written:
+        """The last commit of a table."""
+        current = self._current(table)
+        if current is None:
+            raise NoSuchTable(f"table {table.name} does not exist yet")
+        return current
+
+    def _current(self, table: Table) -> Written | None:
+        try:
+            delta = self.delta(table)
+        except NoSuchTable:
+            return None
+        (commit,) = delta.history(1)
+        return Written(table.name, delta.version(), int(commit[_ROWS]), commit[_FINGERPRINT], changed=False)
+
+    def _write_files(self, table: Table, frame: DataFrame) -> list[AddAction]:
+        from deltalake.transaction import AddAction
+        from pyarrow import parquet
+        from pyarrow.fs import FileSelector, FileSystem
+
+        folder = f"write-{uuid.uuid4().hex}"
+        frame.coalesce(1).write.parquet(f"{self.uri(table)}/{folder}")
+        files, root = FileSystem.from_uri(self.uri(table))
+        actions = []
+        for info in files.get_file_info(FileSelector(f"{root}/{folder}")):
+            if info.base_name.endswith(".parquet"):
+                rows = parquet.read_metadata(info.path, filesystem=files).num_rows
+                actions.append(
+                    AddAction(
+                        path=f"{folder}/{info.base_name}",
+                        size=info.size,
+                        partition_values={},
+                        modification_time=int(info.mtime_ns // 1_000_000),
+                        data_change=True,
+                        stats=json.dumps({"numRecords": rows}),
+                    )
+                )
+        return actions
+
+
+def _fingerprint(frame: DataFrame) -> tuple[int, str]:
+    """Row count and an order-free digest of all rows."""
+    from pyspark.sql import functions as f
+
+    # a null must not hash like its neighbour's absence, so every cell carries its null flag
+    cells = [part for name in frame.columns for part in (f.col(name), f.col(name).isNull())]
+    hashes = [f.xxhash64(f.lit(seed), *cells).cast("decimal(38,0)") for seed in (1, 2)]
+    first: Any = frame.agg(f.count("*"), *(f.sum(value) for value in hashes)).first()
+    rows, one, two = first
+    return int(rows), f"{rows}-{int(one or 0):x}-{int(two or 0):x}"
+
+
+def _delta_schema(table: Table) -> Any:
+    from deltalake import Field, Schema
+    from deltalake.schema import PrimitiveType
+
+    types = {"text": "string", "integer": "long", "number": "double", "flag": "boolean", "date": "date"}
+    return Schema(
+        [
+            Field(field.name, PrimitiveType(types[field.kind]), nullable=True, metadata={"comment": field.description})
+            for field in table.fields
+        ]
+    )

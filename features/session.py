@@ -1,0 +1,58 @@
+"""The one way to get a Spark session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from features.java import java_home
+from twin.core.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
+    os.environ["JAVA_HOME"] = java_home(settings.home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    local = settings.spark_master.startswith("local")
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    builder = (
+        SparkSession.builder.master(settings.spark_master)
+        .appName(app)
+        .config("spark.sql.session.timeZone", "UTC")
+        # Delta readers refuse nanosecond and INT96 timestamps
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        .config("spark.ui.showConsoleProgress", "false")
+    )
+    if local:
+        # small tables on one machine: start-up counts, not peak speed
+        builder = (
+            builder.config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+            .config("spark.sql.warehouse.dir", (settings.home / "spark-warehouse").as_uri())
+            .config("spark.log.level", "ERROR")
+        )
+    return builder.getOrCreate()
+
+
+@contextmanager
+def running_spark(settings: Settings, app: str = "brokertwin") -> Iterator[SparkSession]:
+    """A session for one piece of work; one that was already running is lent and left running."""
+    from pyspark.sql import SparkSession
+
+    lent = SparkSession.getActiveSession()
+    spark = lent or spark_session(settings, app)
+    try:
+        yield spark
+    finally:
+        if lent is None:
+            spark.stop()

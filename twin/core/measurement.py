@@ -1,0 +1,76 @@
+"""A printed figure as it stands in its document, and what it means."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+
+from twin.core.configuration import Configuration, ConfigurationId, PlatformId, WorkloadId
+from twin.core.fields import Row, quantity
+
+Qualifier = Literal["exact", "approx", "range", "at_least", "at_most", "not_applicable", "text"]
+
+
+FigureId = Annotated[str, quantity("source:line:ordinal", example="wbimb-v5-solaris:926:0")]
+SourceId = Annotated[str, quantity("The document", example="wbimb-v5-solaris")]
+Line = Annotated[int, quantity("Line in the document, from 1", ge=1)]
+Printed = Annotated[str, quantity("The characters as printed", example="2727.00")]
+ExamGroup = Annotated[str, quantity("Rows of a source that are held out together", example="10.1")]
+
+
+class Origin(Row):
+    """Where a figure stands, so that anyone can look it up."""
+
+    source_id: SourceId
+    line: Line
+    table_label: Annotated[str, quantity("Table or section", example="10.1")]
+    column_header: Annotated[str, quantity("Header of the column as printed", example="Msgs/sec")]
+    column_index: Annotated[int, quantity("Column in the printed table, from 0", ge=0)]
+    printed: Printed
+    source_kind: Annotated[Literal["table", "prose"], quantity("Stands in a table or in a sentence")]
+
+
+class PrintedFigure(Row):
+    """Bronze: one printed value with the printed keys of its row; nothing renamed, nothing repaired."""
+
+    figure_id: FigureId
+    origin: Origin
+    row_keys: Annotated[str, quantity("Key cells of the row as printed: a JSON object by header")]
+
+
+class Measurement(Row):
+    """Silver: a figure with its meaning."""
+
+    figure_id: FigureId
+    metric: Annotated[str, quantity("What was measured", example="throughput_msgs_per_s")]
+    value: Annotated[float, quantity("The figure in its unit")] | None
+    unit: Annotated[str, quantity("Unit of the value", example="msgs/s")]
+    qualifier: Annotated[Qualifier, quantity("How the figure is meant")] = "exact"
+    value_low: Annotated[float, quantity("Lower end of a printed range")] | None = None
+    value_high: Annotated[float, quantity("Upper end of a printed range")] | None = None
+    restates: Annotated[str, quantity("The figure that this one repeats")] | None = None
+    fact_kind: Annotated[
+        Literal["measurement", "configuration", "derived", "claim"], quantity("What kind of fact it is")
+    ] = "measurement"
+    published_at: Annotated[date, quantity("When the source was published")]
+    exam_group: ExamGroup
+    configuration_id: ConfigurationId
+    platform_id: PlatformId
+    workload_id: WorkloadId
+    origin: Origin
+    configuration: Configuration
+
+
+class Finding(Row):
+    """What a rule says about a figure."""
+
+    rule: Annotated[str, quantity("Name of the rule", example="utilisation_law")]
+    severity: Annotated[
+        Literal["error", "warning"], quantity("An error quarantines the figure; a warning flags it")
+    ]
+    figure_id: FigureId
+    source_id: SourceId
+    line: Line
+    printed: Printed
+    expected: Annotated[str, quantity("What the rule expected")]
+    message: Annotated[str, quantity("Why, in a sentence")]

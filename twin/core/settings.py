@@ -1,0 +1,30 @@
+"""Where things live. Every address can be moved by an environment variable; nothing else changes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Settings:
+    home: Path
+    lake_uri: str
+    tracking_uri: str
+    spark_master: str
+    reports: Path | None
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        home = Path(os.environ.get("TWIN_HOME") or PROJECT / ".twin").absolute()
+        reports = os.environ.get("TWIN_REPORTS_DIR")
+        return cls(
+            home=home,
+            lake_uri=os.environ.get("TWIN_LAKE_URI") or (home / "lake").as_uri(),
+            tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home / 'mlflow' / 'mlflow.db'}",
+            spark_master=os.environ.get("TWIN_SPARK_MASTER") or "local[2]",
+            reports=Path(reports) if reports else None,
+        )

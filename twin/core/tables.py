@@ -1,0 +1,143 @@
+"""Every table of the lake, derived from the row types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from twin.core.configuration import Configuration, ConfigurationId, Platform, PlatformId, Software, WorkloadId
+from twin.core.fields import Field, Row, as_optional, fields_of, quantity
+from twin.core.measurement import ExamGroup, Finding, Measurement, PrintedFigure, SourceId
+from twin.core.metrics import METRICS
+from twin.core.prediction import Excuse, Prediction
+
+Layer = Literal["bronze", "silver", "gold"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A named table: its columns, and the ones that identify a row."""
+
+    name: str
+    layer: Layer
+    description: str
+    fields: tuple[Field, ...]
+    key: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+
+class HardwareFeatures(Row):
+    """What is known of a platform before anything is measured on it."""
+
+    platform_id: PlatformId
+    platform: Platform
+    software: Software
+    clock_capacity_mhz: Annotated[float, quantity("Processors x clock", unit="MHz", gt=0)]
+
+
+class WorkloadKey(Row):
+    """What identifies a workload."""
+
+    workload_id: WorkloadId
+
+
+class FlowDerived(Row):
+    """What follows from a workload's own columns."""
+
+    copies: Annotated[int, quantity("Threads that run the flow: instances x execution groups", ge=1)]
+    program_runs: Annotated[int, quantity("Program executions per message over all compute nodes", ge=0)]
+    deliveries: Annotated[int, quantity("Messages written per message read", ge=1)]
+    message_kb: Annotated[float, quantity("Message body", unit="KB", ge=0)]
+
+
+WORKLOAD_FIELDS = tuple(
+    field
+    for field in fields_of(Configuration)
+    if field.name not in {*Platform.model_fields, *Software.model_fields, "offered_rate_msgs_per_s"}
+)
+_FLOW_FIELDS = (*WORKLOAD_FIELDS, *fields_of(FlowDerived))
+
+
+class TrainingKeys(Row):
+    """What identifies and groups a training row."""
+
+    configuration_id: ConfigurationId
+    source_id: SourceId
+    exam_group: ExamGroup
+    platform_id: PlatformId
+    workload_id: WorkloadId
+
+
+RequestId = Annotated[str, quantity("The request's own id, or its row number")]
+
+
+class RequestKey(Row):
+    """Which request a row answers."""
+
+    request_id: RequestId
+
+
+class Reject(Row):
+    """Why a request row was not understood."""
+
+    request_id: RequestId
+    row: Annotated[int, quantity("Row in the request file, from 1", ge=1)]
+    field: Annotated[str, quantity("The column at fault")]
+    reason: Annotated[str, quantity("What is wrong with it")]
+
+
+FIGURES = Table("figures", "bronze", "Figures as printed", fields_of(PrintedFigure), ("figure_id",))
+MEASUREMENTS = Table(
+    "measurements", "silver", "Figures with their meaning", fields_of(Measurement), ("figure_id",)
+)
+QUARANTINE = Table(
+    "quarantine", "silver", "Figures that a rule found to be certainly wrong", MEASUREMENTS.fields, ("figure_id",)
+)
+FINDINGS = Table("findings", "silver", "What the rules said", fields_of(Finding), ("rule", "figure_id"))
+HARDWARE_FEATURES = Table(
+    "hardware_features", "gold", "One row per platform", fields_of(HardwareFeatures), ("platform_id",)
+)
+FLOW_FEATURES = Table(
+    "flow_features", "gold", "One row per workload", (*fields_of(WorkloadKey), *_FLOW_FIELDS), ("workload_id",)
+)
+TARGETS = ("throughput_msgs_per_s", "cpu_ms_per_msg")
+TRAINING_SET = Table(
+    "training_set",
+    "gold",
+    "One row per measured configuration: features, targets, groups",
+    (
+        *fields_of(TrainingKeys),
+        *(field for field in HARDWARE_FEATURES.fields if field.name != "platform_id"),
+        *_FLOW_FIELDS,
+        *as_optional(METRICS[target] for target in TARGETS),
+    ),
+    ("configuration_id",),
+)
+PREDICTIONS = Table(
+    "predictions",
+    "gold",
+    "Answers to batch requests",
+    (
+        *fields_of(RequestKey),
+        *as_optional(field for field in fields_of(Prediction) if field.name != "predictor"),
+        *as_optional(fields_of(Excuse)),
+    ),
+    ("request_id",),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        FIGURES,
+        MEASUREMENTS,
+        QUARANTINE,
+        FINDINGS,
+        HARDWARE_FEATURES,
+        FLOW_FEATURES,
+        TRAINING_SET,
+        PREDICTIONS,
+    )
+}
