@@ -7,7 +7,6 @@ finding does to a figure is decided by the severity, not by the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +52,11 @@ def docs_index(settings: Settings) -> Path:
 
 def _run(
     settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]
-) -> Iterable[ExpectationValidationResult]:
+) -> list[ExpectationValidationResult]:
     import great_expectations as gx
     from great_expectations.checkpoint.actions import UpdateDataDocsAction
 
-    context = _context(settings)
+    context = _file_context(settings)
     batches = (
         context.data_sources.add_or_update_spark("lake")
         .add_dataframe_asset(table.name)
@@ -79,10 +78,10 @@ def _run(
     for result in outcome.results:
         if (result.exception_info or {}).get("raised_exception"):
             raise SuiteCannotRun(f"{result.expectation_config.meta['rule']}: {result.exception_info}")
-    return outcome.results
+    return list(outcome.results)
 
 
-def _context(settings: Settings) -> FileDataContext:
+def _file_context(settings: Settings) -> FileDataContext:
     import great_expectations as gx
 
     root = settings.home / "quality"
@@ -101,9 +100,10 @@ def _rows_of_law(law: Law, frame: DataFrame) -> list[dict[str, Any]]:
 def _rows_of_column_rule(result: ExpectationValidationResult, frame: DataFrame) -> list[dict[str, Any]]:
     import great_expectations as gx
 
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
     batch = (
-        gx.get_context(mode="ephemeral")
-        .data_sources.add_spark("once")
+        context.data_sources.add_spark("once")
         .add_dataframe_asset("once")
         .add_batch_definition_whole_dataframe("once")
         .get_batch({"dataframe": frame})
@@ -117,7 +117,6 @@ def _rows_of_column_rule(result: ExpectationValidationResult, frame: DataFrame) 
     column = result.expectation_config.kwargs.get("column", "")
     expected = result.expectation_config.meta["expected"]
     return [
-        {key: row[key] for key in keys}
-        | {"expected": expected, "message": f"{column} is {row.get(column)}"}
+        {key: row[key] for key in keys} | {"expected": expected, "message": f"{column} is {row.get(column)}"}
         for row in again.result.get("unexpected_index_list") or []
     ]

@@ -10,9 +10,8 @@ from twin.core.metrics import METRICS
 from twin.core.tables import Table
 
 if TYPE_CHECKING:
-    from great_expectations.expectations.expectation import Expectation
-
     from great_expectations import ExpectationSuite
+    from great_expectations.expectations.expectation import Expectation
 
 
 def suite(table: Table, laws: tuple[Law, ...]) -> ExpectationSuite:
@@ -28,7 +27,9 @@ def _table_rules(table: Table) -> list[Expectation]:
 
     rules: list[Expectation] = [
         gxe.ExpectTableColumnsToMatchSet(
-            column_set=list(table.columns), exact_match=True, **_named("columns", "error", "the declared columns")
+            column_set=list(table.columns),
+            exact_match=True,
+            **_named("columns", "error", "the declared columns"),
         )
     ]
     if len(table.key) == 1:
@@ -102,7 +103,10 @@ def _law_rule(law: Law) -> Expectation:
 
 
 def _named(rule: str, severity: str, expected: str) -> dict[str, Any]:
-    return {"meta": {"rule": rule, "severity": severity, "expected": expected}, "severity": _GX_SEVERITY[severity]}
+    return {
+        "meta": {"rule": rule, "severity": severity, "expected": expected},
+        "severity": _GX_SEVERITY[severity],
+    }
 
 
 _GX_SEVERITY = {"error": "critical", "warning": "warning"}

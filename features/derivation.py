@@ -19,5 +19,4 @@ def flow_derived(workloads: pd.DataFrame) -> pd.DataFrame:
         copies=workloads["instances"] * workloads["execution_groups"],
         program_runs=(numbers["compute_nodes"] * numbers["program_repeats"]).fillna(0).astype("int64"),
         deliveries=numbers["subscribers"].fillna(1).astype("int64"),
-        message_kb=workloads["message_bytes"] / 1024,
     )

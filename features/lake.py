@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction
-    from pyarrow.fs import FileSystem
     from pyspark.sql import DataFrame, SparkSession
 
 _FINGERPRINT = "brokertwin.fingerprint"
@@ -49,7 +48,7 @@ class Lake:
         return f"{self._root}/{table.layer}/{table.name}"
 
     def replace(self, table: Table, frame: DataFrame) -> Written:
-        """Make `frame` the table's content."""
+        """Make `frame` the table's content, unless somebody else changed the table meanwhile."""
         from deltalake import CommitProperties
         from deltalake.transaction import create_table_with_add_actions
 
@@ -60,24 +59,23 @@ class Lake:
         frame.persist()
         try:
             rows, fingerprint = _fingerprint(frame)
-            current = self._current(table)
-            if current and current.fingerprint == fingerprint:
-                return current
+            current = self._existing(table)
+            if current and (last := _last_commit(table, current)).fingerprint == fingerprint:
+                return last
             actions = self._write_files(table, frame)
         finally:
             frame.unpersist()
         commit = CommitProperties(custom_metadata={_FINGERPRINT: fingerprint, _ROWS: str(rows)})
-        delta_schema = _delta_schema(table)
         if current is None:
             create_table_with_add_actions(
-                self.uri(table), delta_schema, actions, mode="error", name=table.name,
+                self.uri(table), _delta_schema(table), list(actions), mode="error", name=table.name,
                 description=table.description, commit_properties=commit,
             )  # fmt: skip
         else:
-            self.delta(table).create_write_transaction(
-                actions, "overwrite", delta_schema, commit_properties=commit
+            current.create_write_transaction(
+                list(actions), "overwrite", _delta_schema(table), commit_properties=commit
             )
-        return Written(table.name, self.delta(table).version(), rows, fingerprint, changed=True)
+        return Written(table.name, self.version(table), rows, fingerprint, changed=True)
 
     def delta(self, table: Table, version: int | None = None) -> DeltaTable:
         from deltalake import DeltaTable
@@ -107,18 +105,13 @@ class Lake:
 
     def written(self, table: Table) -> Written:
         """The last commit of a table."""
-        current = self._current(table)
-        if current is None:
-            raise NoSuchTable(f"table {table.name} does not exist yet")
-        return current
+        return _last_commit(table, self.delta(table))
 
-    def _current(self, table: Table) -> Written | None:
+    def _existing(self, table: Table) -> DeltaTable | None:
         try:
-            delta = self.delta(table)
+            return self.delta(table)
         except NoSuchTable:
             return None
-        (commit,) = delta.history(1)
-        return Written(table.name, delta.version(), int(commit[_ROWS]), commit[_FINGERPRINT], changed=False)
 
     def _write_files(self, table: Table, frame: DataFrame) -> list[AddAction]:
         from deltalake.transaction import AddAction
@@ -145,6 +138,11 @@ class Lake:
         return actions
 
 
+def _last_commit(table: Table, delta: DeltaTable) -> Written:
+    (commit,) = delta.history(1)
+    return Written(table.name, delta.version(), int(commit[_ROWS]), commit[_FINGERPRINT], changed=False)
+
+
 def _fingerprint(frame: DataFrame) -> tuple[int, str]:
     """Row count and an order-free digest of all rows."""
     from pyspark.sql import functions as f
@@ -164,7 +162,12 @@ def _delta_schema(table: Table) -> Any:
     types = {"text": "string", "integer": "long", "number": "double", "flag": "boolean", "date": "date"}
     return Schema(
         [
-            Field(field.name, PrimitiveType(types[field.kind]), nullable=True, metadata={"comment": field.description})
+            Field(
+                field.name,
+                PrimitiveType(types[field.kind]),
+                nullable=True,
+                metadata={"comment": field.description},
+            )
             for field in table.fields
         ]
     )

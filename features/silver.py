@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from features.schemas import spark_schema
 from twin.core.fields import flatten, pick
@@ -42,5 +42,5 @@ def _interpret_batches(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame
         yield pd.DataFrame(rows, columns=list(MEASUREMENTS.columns), dtype=object)
 
 
-def _figure(row: dict[str, object]) -> PrintedFigure:
+def _figure(row: Mapping[Any, Any]) -> PrintedFigure:
     return PrintedFigure.model_validate(pick(row, PrintedFigure) | {"origin": pick(row, Origin)})

@@ -43,7 +43,9 @@ class Platform(Row):
     disks: Annotated[int, quantity("Disk drives in the machine", ge=1, le=10_000, example=5)]
     log_disk: Annotated[
         Literal["scsi", "cached", "solid_state"],
-        quantity("What the recovery log is written to; cached means a non-volatile write cache", example="scsi"),
+        quantity(
+            "What the recovery log is written to; cached means a non-volatile write cache", example="scsi"
+        ),
     ]
     network_mbps: Annotated[float, quantity("Network link", unit="Mbit/s", gt=0, example=1000)]
 
@@ -61,7 +63,14 @@ class MessageFlow(Row):
     family: Annotated[Literal["message_flow"], quantity("Experiment family")] = "message_flow"
     node: Annotated[
         Literal[
-            "trivial", "aggregation", "compute", "database", "filter", "flow_order", "mapping", "route_to_label"
+            "trivial",
+            "aggregation",
+            "compute",
+            "database",
+            "filter",
+            "flow_order",
+            "mapping",
+            "route_to_label",
         ],
         quantity("Node under test; trivial is input and output alone", example="compute"),
     ]
@@ -81,7 +90,8 @@ class MessageFlow(Row):
         int, quantity("Compute nodes that only copy the message", ge=0, le=100, example=0)
     ] = 0
     database_operation: Annotated[
-        Literal["none", "insert_delete", "update", "read"], quantity("Database work per message", example="none")
+        Literal["none", "insert_delete", "update", "read"],
+        quantity("Database work per message", example="none"),
     ] = "none"
     input_format: Annotated[
         MessageFormat, quantity("Format parsed; none when the flow parses nothing", example="generic_xml")
@@ -125,7 +135,9 @@ class Configuration(Row):
     software: Software
     workload: Workload
     offered_rate_msgs_per_s: (
-        Annotated[float, quantity("Offered load; left out, the question is the maximum rate", unit="msgs/s", gt=0)]
+        Annotated[
+            float, quantity("Offered load; left out, the question is the maximum rate", unit="msgs/s", gt=0)
+        ]
         | None
     ) = None
 
@@ -143,7 +155,9 @@ class Configuration(Row):
             "workload": pick(values, family) | {"family": values.get("family")},
         }
         owned = {"family", *(name for part in parts.values() for name in part)}
-        return cls.model_validate(parts | {name: value for name, value in values.items() if name not in owned})
+        return cls.model_validate(
+            parts | {name: value for name, value in values.items() if name not in owned}
+        )
 
     def flat(self) -> dict[str, Any]:
         return flatten(self)

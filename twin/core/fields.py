@@ -70,8 +70,10 @@ class Field:
             return " | ".join(self.choices)
         if self.minimum is None and self.maximum is None:
             return ""
-        low = "" if self.minimum is None else f"{'> ' if self.exclusive_minimum else '>= '}{self.minimum:g}"
-        high = "" if self.maximum is None else f"<= {self.maximum:g}"
+        low = (
+            "" if self.minimum is None else f"{'> ' if self.exclusive_minimum else '>= '}{self.minimum:.10g}"
+        )
+        high = "" if self.maximum is None else f"<= {self.maximum:.10g}"
         return ", ".join(part for part in (low, high) if part)
 
 
@@ -123,7 +125,9 @@ def _merged(members: tuple[type[BaseModel], ...]) -> tuple[Field, ...]:
         for field in fields_of(member):
             _add(merged, field)
     shared = set.intersection(*({field.name for field in fields_of(member)} for member in members))
-    return tuple(field if field.name in shared else replace(field, nullable=True) for field in merged.values())
+    return tuple(
+        field if field.name in shared else replace(field, nullable=True) for field in merged.values()
+    )
 
 
 def _add(found: dict[str, Field], field: Field) -> None:

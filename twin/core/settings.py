@@ -24,7 +24,8 @@ class Settings:
         return cls(
             home=home,
             lake_uri=os.environ.get("TWIN_LAKE_URI") or (home / "lake").as_uri(),
-            tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home / 'mlflow' / 'mlflow.db'}",
+            tracking_uri=os.environ.get("MLFLOW_TRACKING_URI")
+            or f"sqlite:///{home / 'mlflow' / 'mlflow.db'}",
             spark_master=os.environ.get("TWIN_SPARK_MASTER") or "local[2]",
             reports=Path(reports) if reports else None,
         )

@@ -11,7 +11,8 @@ from twin.core.measurement import ExamGroup, Finding, Measurement, PrintedFigure
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
 
-Layer = Literal["bronze", "silver", "gold"]
+# a table of layer "file" is exchanged with users and not kept in the lake
+Layer = Literal["bronze", "silver", "gold", "file"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,6 @@ class FlowDerived(Row):
     copies: Annotated[int, quantity("Threads that run the flow: instances x execution groups", ge=1)]
     program_runs: Annotated[int, quantity("Program executions per message over all compute nodes", ge=0)]
     deliveries: Annotated[int, quantity("Messages written per message read", ge=1)]
-    message_kb: Annotated[float, quantity("Message body", unit="KB", ge=0)]
 
 
 WORKLOAD_FIELDS = tuple(
@@ -94,14 +94,22 @@ MEASUREMENTS = Table(
     "measurements", "silver", "Figures with their meaning", fields_of(Measurement), ("figure_id",)
 )
 QUARANTINE = Table(
-    "quarantine", "silver", "Figures that a rule found to be certainly wrong", MEASUREMENTS.fields, ("figure_id",)
+    "quarantine",
+    "silver",
+    "Figures that a rule found to be certainly wrong",
+    MEASUREMENTS.fields,
+    ("figure_id",),
 )
 FINDINGS = Table("findings", "silver", "What the rules said", fields_of(Finding), ("rule", "figure_id"))
 HARDWARE_FEATURES = Table(
     "hardware_features", "gold", "One row per platform", fields_of(HardwareFeatures), ("platform_id",)
 )
 FLOW_FEATURES = Table(
-    "flow_features", "gold", "One row per workload", (*fields_of(WorkloadKey), *_FLOW_FIELDS), ("workload_id",)
+    "flow_features",
+    "gold",
+    "One row per workload",
+    (*fields_of(WorkloadKey), *_FLOW_FIELDS),
+    ("workload_id",),
 )
 TARGETS = ("throughput_msgs_per_s", "cpu_ms_per_msg")
 TRAINING_SET = Table(
@@ -118,14 +126,17 @@ TRAINING_SET = Table(
 )
 PREDICTIONS = Table(
     "predictions",
-    "gold",
-    "Answers to batch requests",
+    "file",
+    "Answers to batch requests, in their order",
     (
         *fields_of(RequestKey),
         *as_optional(field for field in fields_of(Prediction) if field.name != "predictor"),
         *as_optional(fields_of(Excuse)),
     ),
     ("request_id",),
+)
+REJECTS = Table(
+    "rejects", "file", "Request rows that were not understood", fields_of(Reject), ("row", "field")
 )
 
 TABLES: dict[str, Table] = {
@@ -139,5 +150,6 @@ TABLES: dict[str, Table] = {
         FLOW_FEATURES,
         TRAINING_SET,
         PREDICTIONS,
+        REJECTS,
     )
 }

@@ -61,7 +61,9 @@ class Report(Declaration):
 @cache
 def reports() -> dict[str, Report]:
     """Every report the platform knows, by source id."""
-    loaded = (Report.model_validate(yaml.safe_load(path.read_text())) for path in sorted(_REPORTS.glob("*.yaml")))
+    loaded = (
+        Report.model_validate(yaml.safe_load(path.read_text())) for path in sorted(_REPORTS.glob("*.yaml"))
+    )
     return {report.source_id: report for report in loaded}
 
 

@@ -17,7 +17,9 @@ def shipped_figures(source_id: str) -> list[PrintedFigure]:
     with (_FIGURES / f"{source_id}.csv").open(newline="") as file:
         return [
             PrintedFigure(
-                figure_id=row["figure_id"], origin=Origin.model_validate(pick(row, Origin)), row_keys=row["row_keys"]
+                figure_id=row["figure_id"],
+                origin=Origin.model_validate(pick(row, Origin)),
+                row_keys=row["row_keys"],
             )
             for row in csv.DictReader(file)
         ]

@@ -1,0 +1,3 @@
+from twin.app.cli import main
+
+main()

@@ -1,0 +1,108 @@
+"""The main job: everything from nothing on one machine, through real Airflow."""
+
+from __future__ import annotations
+
+import csv
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from twin.app.describing import flat_example
+from twin.app.local_airflow import Airflow, running_airflow
+from twin.core.configuration import FAMILIES
+from twin.core.settings import Settings
+from twin.core.tables import TABLES
+
+CHAIN = ("ingest_reports", "build_features", "train_models", "predict_requests")
+EXAMPLES = "examples.csv"
+
+
+class ChainFailed(Exception):
+    """A DAG run of the chain failed or did not come."""
+
+
+def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
+    _place_example_requests(settings)
+    with console.status("starting Airflow") as status:
+        started = time.monotonic()
+        with running_airflow(settings) as airflow:
+            airflow.wait_for_dags(CHAIN)
+            console.print(f"Airflow is up at {airflow.url} [dim]({time.monotonic() - started:.0f} s)[/dim]")
+            _follow_chain(airflow, console, status, timeout_s)
+            status.update("ending Airflow")
+    _print_summary(settings, console)
+
+
+def _place_example_requests(settings: Settings) -> None:
+    """One request per experiment family, so that the chain ends in answers."""
+    rows = [{"request_id": f"example-{family}"} | flat_example(family) for family in FAMILIES]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    path = settings.home / "requests" / EXAMPLES
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _follow_chain(airflow: Airflow, console: Console, status: Any, timeout_s: float) -> None:
+    """Trigger the first DAG; the assets that each run leaves start the next."""
+    before = {dag_id: {run["dag_run_id"] for run in airflow.runs(dag_id)} for dag_id in CHAIN}
+    airflow.trigger(CHAIN[0])
+    deadline = time.monotonic() + timeout_s
+    for dag_id in CHAIN:
+        began = time.monotonic()
+        status.update(f"{dag_id} is running")
+        run = _finished_run(airflow, dag_id, before[dag_id], deadline)
+        if run["state"] != "success":
+            folder = airflow.logs / "tasks" / f"dag_id={dag_id}" / f"run_id={run['dag_run_id']}"
+            raise ChainFailed(f"{dag_id} failed; its log is under {folder}")
+        console.print(f"[green]✓[/green] {dag_id} [dim]({time.monotonic() - began:.0f} s)[/dim]")
+
+
+def _finished_run(airflow: Airflow, dag_id: str, known: set[str], deadline: float) -> dict[str, Any]:
+    while time.monotonic() < deadline:
+        for run in airflow.runs(dag_id):
+            if run["dag_run_id"] not in known and run["state"] in ("success", "failed"):
+                return run
+        time.sleep(1)
+    raise ChainFailed(f"{dag_id} had no finished run in time")
+
+
+def _print_summary(settings: Settings, console: Console) -> None:
+    """What the chain left behind, read from the tables and files themselves."""
+    from expectations.gate import docs_index
+    from features.lake import Lake
+    from training.registry import champion_summary
+
+    lake = Lake(settings)
+    grid = Grid("table", "rows", "version", title="The lake", title_justify="left")
+    for table in TABLES.values():
+        if table.layer != "file":
+            written = lake.written(table)
+            grid.add_row(f"{table.layer}/{table.name}", str(written.rows), str(written.version))
+    console.print(grid)
+
+    model = champion_summary(settings)
+    console.print(
+        f"Model [bold]throughput[/bold] version {model.version}: "
+        f"median error {model.scores['median_ape']:.1f}% on {model.scores['n']:.0f} configurations "
+        "of groups it had not seen."
+    )
+    answers = settings.home / "answers" / EXAMPLES
+    grid = Grid("request", "msgs/s", "90% interval", "remark", title="Example requests", title_justify="left")
+    with answers.open(newline="") as file:
+        for row in csv.DictReader(file):
+            interval = f"{float(row['lo90']):.0f} to {float(row['hi90']):.0f}" if row["value"] else ""
+            value = f"{float(row['value']):.0f}" if row["value"] else ""
+            grid.add_row(row["request_id"], value, interval, row["excuse"] or row["domain_reason"])
+    console.print(grid)
+    places = {
+        "Data quality": docs_index(settings),
+        "Answers": answers,
+        "Airflow logs": settings.home / "airflow" / "logs",
+    }
+    for what, where in places.items():
+        console.print(f"{what}: {where}", soft_wrap=True)
