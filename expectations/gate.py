@@ -71,7 +71,7 @@ def _run(
             name=table.name,
             validation_definitions=[definition],
             actions=[UpdateDataDocsAction(name="docs")],
-            result_format="BASIC",
+            result_format={"result_format": "BASIC", "partial_unexpected_count": 0},
         )
     )
     (outcome,) = checkpoint.run(batch_parameters={"dataframe": frame}).run_results.values()
