@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> None:
     home = tmp_path_factory.mktemp("home")
     os.environ["TWIN_HOME"] = str(home)
     os.environ["AIRFLOW_HOME"] = str(home / "airflow")
+    # py4j tells of its closing connections when the streams that pytest lent are closed already
+    logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 @pytest.fixture
