@@ -1,9 +1,9 @@
 """A small document in the broker report's layout; every figure in it is invented."""
 
 import pytest
+from twin.sources.report import Report
 
 from twin.sources.document import Document
-from twin.sources.report import Report
 
 TEXT = """Imaginary Broker 9, a report that was never measured
 

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from twin.sources.report import recognise
 
 from twin.sources.document import Document, UnreadableDocument
 from twin.sources.reading import MissingColumn, interpret, read_figures
-from twin.sources.report import recognise
 
 
 def with_text(document, old, new):

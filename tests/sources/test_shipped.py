@@ -1,10 +1,10 @@
 from collections import Counter
 
 import pytest
+from twin.sources.report import recognise, reports
 
 from twin.sources.document import Document
-from twin.sources.reading import interpret, read_figures
-from twin.sources.report import recognise, reports
+from twin.sources.reading import read_figures
 from twin.sources.shipped import shipped_figures
 
 REPORTS = reports()

@@ -47,15 +47,12 @@ def defaults_of(family: str) -> dict[str, Any]:
     }
 
 
-def example(family: str) -> dict[str, Any]:
-    fields = fields_named(family) or ()
-    values = {field.name: field.example for field in fields if field.example is not None}
-    return Configuration.from_flat({"family": family} | values).model_dump(exclude_none=True)
-
-
 def flat_example(family: str) -> dict[str, Any]:
-    nested = example(family)
-    return {name: value for part in nested.values() for name, value in part.items()}
+    fields = fields_named(family) or ()
+    values = {field.name: field.example for field in fields} | FAMILIES[family].example
+    given = {name: value for name, value in values.items() if value is not None}
+    flat = Configuration.from_flat(given | {"family": family}).flat()
+    return {name: value for name, value in flat.items() if value is not None}
 
 
 def example_yaml(family: str) -> str:

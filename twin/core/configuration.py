@@ -10,27 +10,19 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, Field
 
 from twin.core.fields import Row, flatten, pick, quantity
+from twin.core.workloads.broker import MessageFlow, Publication
+from twin.core.workloads.cluster import Cluster
+from twin.core.workloads.hub import RulesHub
+from twin.core.workloads.pubsub import BankScenario, FanOut, Loopback
+from twin.core.workloads.zos import ClientChannel, Consume, Restart, StoredObject, Subscribe, TopicPublish
 
 ConfigurationId = Annotated[str, quantity("Hash of the configuration")]
 PlatformId = Annotated[str, quantity("Hash of the platform and the software")]
 WorkloadId = Annotated[str, quantity("Hash of the workload")]
-MessageBytes = Annotated[
-    int, quantity("Message body without headers", unit="bytes", ge=0, le=2**30, example=4096)
-]
-Persistent = Annotated[
-    bool, quantity("Messages survive a restart: each unit of work forces the log", example=False)
-]
-Instances = Annotated[
-    int, quantity("Copies of the flow as threads of one execution group", ge=1, le=1024, example=1)
-]
-ExecutionGroups = Annotated[
-    int, quantity("Processes that each run the flow's instances", ge=1, le=1024, example=1)
-]
-MessageFormat = Literal["none", "generic_xml", "mrm_xml", "mrm_cwf", "mrm_tds", "swift_mt543"]
 
 
 class Platform(Row):
-    """The machine that runs the broker."""
+    """The machine that runs the broker. What a source does not tell is left out."""
 
     os: Annotated[
         Literal["solaris", "aix", "windows", "zos", "linux"],
@@ -38,16 +30,26 @@ class Platform(Row):
     ]
     machine: Annotated[str, quantity("Machine model", example="Sun Fire V880")]
     cpus: Annotated[int, quantity("Processors online", ge=1, le=1024, example=4)]
-    mhz: Annotated[float, quantity("Processor clock", unit="MHz", gt=0, le=10_000, example=900)]
-    memory_mb: Annotated[int, quantity("Main memory", unit="MB", ge=1, example=4096)]
-    disks: Annotated[int, quantity("Disk drives in the machine", ge=1, le=10_000, example=5)]
-    log_disk: Annotated[
-        Literal["scsi", "cached", "solid_state"],
-        quantity(
-            "What the recovery log is written to; cached means a non-volatile write cache", example="scsi"
-        ),
-    ]
-    network_mbps: Annotated[float, quantity("Network link", unit="Mbit/s", gt=0, example=1000)]
+    mhz: Annotated[float, quantity("Processor clock", unit="MHz", gt=0, le=10_000, example=900)] | None = None
+    specint_rate95: Annotated[float, quantity("SPECint_rate95 of the machine", gt=0)] | None = None
+    lspr_itr: Annotated[float, quantity("LSPR internal throughput ratio, mixed workload", gt=0)] | None = None
+    memory_mb: Annotated[int, quantity("Main memory", unit="MB", ge=1, example=4096)] | None = None
+    disks: Annotated[int, quantity("Disk drives", ge=1, le=10_000, example=5)] | None = None
+    log_disk: (
+        Annotated[
+            Literal["internal", "scsi", "ssa", "fc_al", "cached", "solid_state", "dasd"],
+            quantity("What the recovery log is written to; cached is a non-volatile cache", example="scsi"),
+        ]
+        | None
+    ) = None
+    disk_layout: (
+        Annotated[
+            Literal["dedicated", "striped", "shared"],
+            quantity("Logs and queues on disks of their own, striped over several, or on common ones"),
+        ]
+        | None
+    ) = None
+    network_mbps: Annotated[float, quantity("Network link", unit="Mbit/s", gt=0, example=1000)] | None = None
 
 
 class Software(Row):
@@ -57,73 +59,23 @@ class Software(Row):
     version: Annotated[str, quantity("Version with its service level", example="5.0 CSD2")]
 
 
-class MessageFlow(Row):
-    """An MQInput node, the nodes under test, an MQOutput node."""
-
-    family: Annotated[Literal["message_flow"], quantity("Experiment family")] = "message_flow"
-    node: Annotated[
-        Literal[
-            "trivial",
-            "aggregation",
-            "compute",
-            "database",
-            "filter",
-            "flow_order",
-            "mapping",
-            "route_to_label",
-        ],
-        quantity("Node under test; trivial is input and output alone", example="compute"),
-    ]
-    message_bytes: MessageBytes
-    persistent: Persistent
-    esql: Annotated[
-        Literal["none", "simple", "complex", "nested_select", "convert"],
-        quantity("What a compute node's program does", example="convert"),
-    ] = "none"
-    compute_nodes: Annotated[
-        int, quantity("Compute nodes in sequence that run the program", ge=0, le=100, example=1)
-    ] = 0
-    program_repeats: Annotated[
-        int, quantity("Times each compute node repeats its program", ge=1, le=1000, example=1)
-    ] = 1
-    copy_nodes: Annotated[
-        int, quantity("Compute nodes that only copy the message", ge=0, le=100, example=0)
-    ] = 0
-    database_operation: Annotated[
-        Literal["none", "insert_delete", "update", "read"],
-        quantity("Database work per message", example="none"),
-    ] = "none"
-    input_format: Annotated[
-        MessageFormat, quantity("Format parsed; none when the flow parses nothing", example="generic_xml")
-    ] = "none"
-    output_format: Annotated[
-        MessageFormat, quantity("Format written; none when no new message is built", example="mrm_tds")
-    ] = "none"
-    destinations: Annotated[
-        int, quantity("Entries in the destination list of a RouteToLabel node", ge=0, le=100_000, example=0)
-    ] = 0
-    instances: Instances = 1
-    execution_groups: ExecutionGroups = 1
-
-
-class Publication(Row):
-    """An MQInput node and a Publication node that delivers to subscribers' queues."""
-
-    family: Annotated[Literal["publication"], quantity("Experiment family")] = "publication"
-    routing: Annotated[
-        Literal["topic", "content"], quantity("What decides who receives a message", example="topic")
-    ]
-    subscribers: Annotated[
-        int, quantity("Subscribers that receive each message", ge=1, le=1_000_000, example=10)
-    ]
-    message_bytes: MessageBytes
-    persistent: Persistent
-    instances: Instances = 1
-    execution_groups: ExecutionGroups = 1
-
-
-Workload = Annotated[MessageFlow | Publication, Field(discriminator="family")]
-FAMILIES: dict[str, type[Row]] = {
+Workload = Annotated[
+    MessageFlow
+    | Publication
+    | RulesHub
+    | FanOut
+    | Loopback
+    | BankScenario
+    | Cluster
+    | TopicPublish
+    | Subscribe
+    | ClientChannel
+    | StoredObject
+    | Consume
+    | Restart,
+    Field(discriminator="family"),
+]
+FAMILIES: dict[str, type[Any]] = {
     member.model_fields["family"].default: member for member in get_args(get_args(Workload)[0])
 }
 

@@ -9,6 +9,7 @@ from twin.core.configuration import Configuration, ConfigurationId, PlatformId, 
 from twin.core.fields import Row, quantity
 
 Qualifier = Literal["exact", "approx", "range", "at_least", "at_most", "not_applicable", "text"]
+FactKind = Literal["measurement", "configuration", "derived", "claim"]
 
 
 FigureId = Annotated[str, quantity("source:line:ordinal", example="wbimb-v5-solaris:926:0")]
@@ -28,6 +29,7 @@ class Origin(Row):
     column_index: Annotated[int, quantity("Column in the printed table, from 0", ge=0)]
     printed: Printed
     source_kind: Annotated[Literal["table", "prose"], quantity("Stands in a table or in a sentence")]
+    box: Annotated[str, quantity("Which of several equal machines, or of tables side by side")] | None = None
 
 
 class PrintedFigure(Row):
@@ -36,6 +38,9 @@ class PrintedFigure(Row):
     figure_id: FigureId
     origin: Origin
     row_keys: Annotated[str, quantity("Key cells of the row as printed: a JSON object by header")]
+    declared_as: Annotated[str, quantity("Where the report's file declares what the figure means")] | None = (
+        None
+    )
 
 
 class Measurement(Row):
@@ -43,22 +48,29 @@ class Measurement(Row):
 
     figure_id: FigureId
     metric: Annotated[str, quantity("What was measured", example="throughput_msgs_per_s")]
-    value: Annotated[float, quantity("The figure in its unit")] | None
+    value: Annotated[float, quantity("The figure in its unit")] | None = None
     unit: Annotated[str, quantity("Unit of the value", example="msgs/s")]
     qualifier: Annotated[Qualifier, quantity("How the figure is meant")] = "exact"
     value_low: Annotated[float, quantity("Lower end of a printed range")] | None = None
     value_high: Annotated[float, quantity("Upper end of a printed range")] | None = None
     restates: Annotated[str, quantity("The figure that this one repeats")] | None = None
-    fact_kind: Annotated[
-        Literal["measurement", "configuration", "derived", "claim"], quantity("What kind of fact it is")
-    ] = "measurement"
+    printed_low: Annotated[float, quantity("Least value that would be printed like this")] | None = None
+    printed_high: Annotated[float, quantity("Greatest value that would be printed like this")] | None = None
+    derivation_rule: Annotated[str, quantity("How it follows from other figures", example="sum")] | None = (
+        None
+    )
+    derivation: Annotated[str, quantity("The formula over figure ids")] | None = None
+    derived_low: Annotated[float, quantity("Least value that follows from the figures")] | None = None
+    derived_high: Annotated[float, quantity("Greatest value that follows from the figures")] | None = None
+    fact_kind: Annotated[FactKind, quantity("What kind of fact it is")] = "measurement"
     published_at: Annotated[date, quantity("When the source was published")]
-    exam_group: ExamGroup
-    configuration_id: ConfigurationId
-    platform_id: PlatformId
-    workload_id: WorkloadId
+    exam_group: ExamGroup | None = None
+    configuration_id: ConfigurationId | None = None
+    platform_id: PlatformId | None = None
+    workload_id: WorkloadId | None = None
     origin: Origin
-    configuration: Configuration
+    row_keys: Annotated[str, quantity("Key cells of the row as printed: a JSON object by header")]
+    configuration: Configuration | None = None
 
 
 class Finding(Row):

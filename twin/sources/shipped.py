@@ -14,19 +14,20 @@ _FIGURES = Path(__file__).parent / "figures"
 
 
 def shipped_figures(source_id: str) -> list[PrintedFigure]:
-    with (_FIGURES / f"{source_id}.csv").open(newline="") as file:
-        return [
-            PrintedFigure(
-                figure_id=row["figure_id"],
-                origin=Origin.model_validate(pick(row, Origin)),
-                row_keys=row["row_keys"],
-            )
-            for row in csv.DictReader(file)
-        ]
+    with (_FIGURES / f"{source_id}.csv").open(newline="", encoding="utf-8") as file:
+        return [figure_from(row) for row in csv.DictReader(file)]
 
 
 def ship(source_id: str, figures: Iterable[PrintedFigure]) -> None:
-    with (_FIGURES / f"{source_id}.csv").open("w", newline="") as file:
+    with (_FIGURES / f"{source_id}.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIGURES.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(flatten(figure) for figure in figures)
+
+
+def figure_from(row: dict[str, str]) -> PrintedFigure:
+    """A flat bronze row; what is empty is missing."""
+    values = {name: value for name, value in row.items() if value not in ("", None)}
+    # an empty header is a header
+    origin = {"column_header": ""} | pick(values, Origin)
+    return PrintedFigure.model_validate(pick(values, PrintedFigure) | {"origin": origin})

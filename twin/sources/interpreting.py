@@ -1,0 +1,248 @@
+"""Printed figures of one report to measurements: metric, value, configuration, and what follows from what."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twin.core.configuration import Configuration, content_id
+from twin.core.measurement import Measurement, PrintedFigure
+from twin.core.metrics import METRICS
+from twin.sources.declarations import Column, Fact, Reference, Report, TableDeclaration
+from twin.sources.formula import BadFormula, Interval, evaluate
+from twin.sources.printed import Printed, understand
+
+
+class BadReference(Exception):
+    """A declaration refers to figures that are not there."""
+
+
+def interpret(figures: Sequence[PrintedFigure], report: Report) -> list[Measurement]:
+    """All figures of one report; those of no declaration have no meaning and are left out."""
+    return _Interpreter(report, [figure for figure in figures if figure.declared_as]).measurements()
+
+
+@dataclass(frozen=True)
+class _Meant:
+    """A figure with its declaration, before it is compared with others."""
+
+    figure: PrintedFigure
+    fact: Fact
+    printed: Printed
+    keys: dict[str, str]
+    configuration: Configuration | None
+    exam_group: str | None
+
+    @property
+    def configuration_id(self) -> str | None:
+        return self.configuration.configuration_id if self.configuration else None
+
+
+class _Interpreter:
+    def __init__(self, report: Report, figures: Sequence[PrintedFigure]) -> None:
+        self._report = report
+        self._meant = [self._meaning(figure) for figure in figures]
+        self._by_label: dict[str, list[_Meant]] = {}
+        for one in self._meant:
+            self._by_label.setdefault(one.figure.origin.table_label, []).append(one)
+        self._derived: dict[str, tuple[str, Interval] | None] = {}
+
+    def measurements(self) -> list[Measurement]:
+        return [self._measurement(one) for one in self._meant]
+
+    def _meaning(self, figure: PrintedFigure) -> _Meant:
+        path = (figure.declared_as or "").split("/")
+        keys: dict[str, str] = json.loads(figure.row_keys)
+        if path[0] == "statements":
+            statement = self._report.statements[int(path[1])]
+            fact = statement.facts[int(path[3])]
+            configuration = self._configuration(statement.configuration, fact.configuration)
+            group = fact.exam_group or statement.exam_group
+        else:
+            table = self._report.tables[int(path[1])]
+            fact, column, row_configuration = _table_fact(table, path)
+            configuration = self._configuration(
+                table.configuration,
+                self._keys_configuration(table, keys, column.box),
+                column.configuration,
+                row_configuration,
+                fact.configuration,
+            )
+            group = fact.exam_group or table.exam_group or table.label if table.exam else None
+        printed = understand(figure.origin.printed, fact.qualifier, fact.scale, fact.value)
+        return _Meant(figure, fact, printed, keys, configuration, group)
+
+    def _configuration(self, *parts: dict[str, Any] | None) -> Configuration | None:
+        """The report's own configuration with what the parts add; none if any of them says there is none."""
+        values = dict(self._report.configuration)
+        for part in parts:
+            if part is None:
+                return None
+            values |= part
+        return Configuration.from_flat({name: value for name, value in values.items() if value is not None})
+
+    def _keys_configuration(
+        self, table: TableDeclaration, keys: dict[str, str], box: str | None
+    ) -> dict[str, Any]:
+        columns = {
+            column.header: column.key for column in table.columns if column.key and column.box in (None, box)
+        }
+        return {name: self._key(keys[header]) for header, name in columns.items() if keys.get(header)}
+
+    def _key(self, cell: str) -> Any:
+        known = self._report.words.get(cell, self._report.words.get(cell.lower()))
+        return re.sub(r"(?<=\d),(?=\d{3})", "", cell) if known is None else known
+
+    def _measurement(self, one: _Meant) -> Measurement:
+        metric = METRICS[one.fact.metric]
+        restated = self._restated(one)
+        rule, derivation, low, high = self._derivation_of(one, restated)
+        configuration = one.configuration
+        return Measurement(
+            figure_id=one.figure.figure_id,
+            metric=metric.name,
+            unit=metric.unit or "",
+            value=one.printed.value,
+            qualifier=one.printed.qualifier,
+            value_low=one.printed.value_low,
+            value_high=one.printed.value_high,
+            printed_low=one.printed.low,
+            printed_high=one.printed.high,
+            restates=restated.figure.figure_id if restated else None,
+            derivation_rule=rule,
+            derivation=derivation,
+            derived_low=low,
+            derived_high=high,
+            fact_kind=one.fact.fact_kind,
+            published_at=self._report.published_at,
+            exam_group=one.exam_group,
+            configuration_id=one.configuration_id,
+            platform_id=content_id(configuration.platform, configuration.software) if configuration else None,
+            workload_id=content_id(configuration.workload) if configuration else None,
+            origin=one.figure.origin,
+            row_keys=one.figure.row_keys,
+            configuration=configuration,
+        )
+
+    def _restated(self, one: _Meant) -> _Meant | None:
+        if one.fact.restates is None:
+            return None
+        found = self._referred(one, one.fact.restates)
+        if len({other.figure.origin.printed for other in found}) != 1:
+            raise BadReference(f"{one.figure.figure_id} restates {len(found)} figures: {one.fact.restates}")
+        return found[0]
+
+    def _derivation_of(
+        self, one: _Meant, restated: _Meant | None
+    ) -> tuple[str | None, str | None, float | None, float | None]:
+        if restated is not None:
+            low, high = self._trusted(restated)
+            return "restatement", restated.figure.figure_id, low, high
+        derived = self._derivation(one)
+        if derived is None or one.fact.derivation is None:
+            return None, None, None, None
+        text, (low, high) = derived
+        return one.fact.derivation.rule, text, low, high
+
+    def _derivation(self, one: _Meant) -> tuple[str, Interval] | None:
+        """The formula over figure ids and its interval; worked out once per figure."""
+        declared = one.fact.derivation
+        if declared is None:
+            return None
+        key = one.figure.figure_id
+        if key not in self._derived:
+            self._derived[key] = None  # a figure that follows from itself has no derivation
+            named = {name: self._referred(one, reference) for name, reference in declared.of.items()}
+            values: dict[str, Sequence[Interval]] = self._row_values(one) | {
+                name: [self._trusted(other) for other in others] for name, others in named.items()
+            }
+            try:
+                interval = evaluate(declared.formula, values)
+            except BadFormula as error:
+                raise BadReference(f"{key}: {error}") from error
+            self._derived[key] = (_with_ids(declared.formula, one, named, self._same_row(one)), interval)
+        return self._derived[key]
+
+    def _row_values(self, one: _Meant) -> dict[str, Sequence[Interval]]:
+        values: dict[str, Sequence[Interval]] = {}
+        if one.configuration:
+            for name, value in one.configuration.flat().items():
+                if isinstance(value, int | float):
+                    values[name] = [(float(value), float(value))]
+        formula = one.fact.derivation.formula if one.fact.derivation else ""
+        for other in self._same_row(one):
+            if re.search(rf"\b{other.fact.metric}\b", formula):
+                values[other.fact.metric] = [self._trusted(other)]
+        return values
+
+    def _same_row(self, one: _Meant) -> list[_Meant]:
+        origin = one.figure.origin
+        return [
+            other
+            for other in self._by_label[origin.table_label]
+            if other is not one
+            and (other.figure.origin.line, other.figure.origin.box) == (origin.line, origin.box)
+        ]
+
+    def _trusted(self, one: _Meant) -> Interval:
+        """What a figure stands for: its printed digits, unless they contradict what it follows from."""
+        low = one.printed.low if one.printed.low is not None else one.printed.value
+        high = one.printed.high if one.printed.high is not None else one.printed.value
+        if low is None or high is None:
+            raise BadReference(f"{one.figure.figure_id} is no number that another could follow from")
+        derived = self._derivation(one)
+        if derived and not (low <= derived[1][1] and derived[1][0] <= high):
+            return derived[1]
+        return low, high
+
+    def _referred(self, one: _Meant, reference: Reference) -> list[_Meant]:
+        metric = reference.metric or one.fact.metric
+        by_configuration = not reference.keys and reference.column is None and reference.box is None
+        line = one.figure.origin.line
+        found = [
+            other
+            for label in fnmatch.filter(self._by_label, reference.table)
+            for other in self._by_label[label]
+            if other is not one
+            and other.fact.metric == metric
+            and (not reference.same_row or other.figure.origin.line == line)
+            and reference.box in (None, other.figure.origin.box)
+            and reference.column in (None, other.figure.origin.column_header)
+            and reference.keys.items() <= other.keys.items()
+            and (
+                not (by_configuration and one.fact.restates is reference)
+                or other.configuration_id == one.configuration_id
+            )
+        ]
+        if not found:
+            raise BadReference(f"{one.figure.figure_id} refers to nothing: {reference}")
+        return found
+
+
+def _table_fact(table: TableDeclaration, path: list[str]) -> tuple[Fact, Column, dict[str, Any]]:
+    """Path: tables/N[/rows/N]/columns/N/facts/N; a row's facts go before its column's."""
+    numbers = dict(zip(path[::2], map(int, path[1::2]), strict=True))
+    column = table.columns[numbers["columns"]]
+    if "rows" not in numbers:
+        return column.facts[numbers["facts"]], column, {}
+    row = table.rows[numbers["rows"]]
+    return (row.facts or column.facts)[numbers["facts"]], column, row.configuration
+
+
+def _with_ids(formula: str, one: _Meant, named: dict[str, list[_Meant]], row: list[_Meant]) -> str:
+    """The formula with each name replaced by the figures it stands for."""
+    ids = {other.fact.metric: [other.figure.figure_id] for other in row}
+    ids |= {name: [other.figure.figure_id for other in others] for name, others in named.items()}
+
+    def replaced(match: re.Match[str]) -> str:
+        return (
+            ", ".join(f"[{figure_id}]" for figure_id in ids[match.group()])
+            if match.group() in ids
+            else match.group()
+        )
+
+    return re.sub(r"[A-Za-z_]\w*", replaced, formula)
