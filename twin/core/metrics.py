@@ -12,7 +12,11 @@ _DECLARED = (
     Field("cpu_ms_per_msg", "number", "Processor time of all processes per message", "ms", 0, True),
     # shares and ratios
     Field("overhead_pct", "number", "How much slower than without", "%"),
-    # machines
+    Field("claim_holds", "number", "Whether a comparison in words agrees with the figures", None, 0, maximum=1),
+    # elapsed times
+    # counts
+    # storage
+    # machines and settings
 )
 
 METRICS: dict[str, Field] = {metric.name: metric for metric in _DECLARED}
