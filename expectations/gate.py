@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from expectations.data_docs import make_offline
 from expectations.laws import Law
 from expectations.suites import suite
 from features.schemas import spark_schema
@@ -75,6 +76,7 @@ def _run(
         )
     )
     (outcome,) = checkpoint.run(batch_parameters={"dataframe": frame}).run_results.values()
+    make_offline(docs_index(settings).parent)
     for result in outcome.results:
         if (result.exception_info or {}).get("raised_exception"):
             raise SuiteCannotRun(f"{result.expectation_config.meta['rule']}: {result.exception_info}")

@@ -1,12 +1,25 @@
-"""The laws that figures obey. A law is one query over a table that returns the rows that break it.
+"""The laws that figures obey. A law is one query over the measurements that returns the rows that break it.
 
-Every query selects the columns of a finding except its rule and severity. `{batch}` is the table.
+Every query selects the columns of a finding except its rule and severity. `{batch}` is the table. A law
+accuses the figure that was derived, allows for everything that rounds to the printed digits, and where runs
+vary, for the noise of a run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from twin.core.configuration import Configuration
+from twin.core.fields import Field, fields_of
+from twin.core.metrics import METRICS
+
+_CONFIGURATION = tuple(field.name for field in fields_of(Configuration))
+
+# Two runs of one configuration differ by up to 3.7% (one standard deviation, the reports' repeats); three
+# standard deviations of the difference of two runs
+NOISE = 0.15
 
 
 @dataclass(frozen=True)
@@ -17,33 +30,251 @@ class Law:
     query: str
 
 
-def _half_digit(printed: str) -> str:
-    """Half a unit of the last printed digit: how far the true value may lie from the printed one."""
-    return f"0.5 * pow(10, -length(regexp_extract({printed}, '[.]([0-9]*)', 1)))"
-
-
 UTILISATION = Law(
     "utilisation_law",
     "error",
     "CPU ms per message = busy share x processors / rate, as exactly as the printed digits allow",
-    f"""
-    WITH line AS (
-      SELECT source_id, line, configuration_id, max(cpus) AS cpus,
-        max(CASE WHEN metric = 'throughput_msgs_per_s' THEN value END) AS rate,
-        max(CASE WHEN metric = 'throughput_msgs_per_s' THEN {_half_digit("printed")} END) AS rate_half,
-        max(CASE WHEN metric = 'cpu_busy_pct' THEN value END) AS busy,
-        max(CASE WHEN metric = 'cpu_busy_pct' THEN {_half_digit("printed")} END) AS busy_half
-      FROM {{batch}} GROUP BY source_id, line, configuration_id
-    )
+    """
+    WITH rate AS (SELECT * FROM {batch} WHERE metric = 'throughput_msgs_per_s' AND restates IS NULL),
+         busy AS (SELECT * FROM {batch} WHERE metric = 'cpu_busy_pct' AND restates IS NULL)
     SELECT cost.figure_id, source_id, line, cost.printed,
-      format_string('%.2f', busy * line.cpus * 10 / rate) AS expected,
-      format_string('%.2f%% of %d processors at %.2f msgs/s', busy, line.cpus, rate) AS message
-    FROM {{batch}} AS cost JOIN line USING (source_id, line, configuration_id)
+      format_string('%.2f', busy.value * cost.cpus * 10 / rate.value) AS expected,
+      format_string('%s%% of %d processors at %s msgs/s', busy.printed, cost.cpus, rate.printed) AS message
+    FROM {batch} AS cost
+      JOIN rate USING (source_id, line, configuration_id) JOIN busy USING (source_id, line, configuration_id)
     WHERE cost.metric = 'cpu_ms_per_msg' AND (
-      cost.value + {_half_digit("cost.printed")} < (busy - busy_half) * line.cpus * 10 / (rate + rate_half)
-      OR cost.value - {_half_digit("cost.printed")} > (busy + busy_half) * line.cpus * 10 / (rate - rate_half)
+      cost.printed_high < busy.printed_low * cost.cpus * 10 / rate.printed_high
+      OR cost.printed_low > busy.printed_high * cost.cpus * 10 / rate.printed_low
     )
     """,
 )
 
-MEASUREMENT_LAWS: tuple[Law, ...] = (UTILISATION,)
+_CONTRADICTS = """(
+      printed_high < derived_low - 1e-9 * abs(derived_low)
+      OR printed_low > derived_high + 1e-9 * abs(derived_high)
+    )"""
+_WRONG_WAY_ROUND = """(
+      derivation_rule IN ('ratio', 'restatement') AND derived_low < value + (printed_high - printed_low)
+      AND derived_high > value - (printed_high - printed_low)
+    )"""
+
+
+def _number(value: str) -> str:
+    """A number as a person writes it."""
+    return f"regexp_replace(format_string('%.4f', {value}), '[.]?0+$', '')"
+
+
+_EXPECTED = f"""CASE WHEN metric = 'claim_holds' THEN 'otherwise'
+        WHEN derived_high - derived_low < 1e-9 THEN {_number("derived_low")}
+        ELSE concat({_number("derived_low")}, ' to ', {_number("derived_high")}) END AS expected"""
+
+
+def _derived(rule: str, description: str, severity: Literal["error", "warning"] = "error") -> Law:
+    return Law(
+        rule,
+        severity,
+        description,
+        f"""
+    SELECT figure_id, source_id, line, printed, {_EXPECTED}, concat('follows from ', derivation) AS message
+    FROM {{batch}} WHERE derivation_rule = '{rule}' AND {_CONTRADICTS} AND NOT {_WRONG_WAY_ROUND}
+    """,
+    )
+
+
+ROUNDING = Law(
+    "rounding",
+    "warning",
+    "A figure that follows from others is rounded to its nearest last digit",
+    f"""
+    SELECT figure_id, source_id, line, printed, {_EXPECTED}, concat('follows from ', derivation) AS message
+    FROM {{batch}} WHERE {_CONTRADICTS} AND {_WRONG_WAY_ROUND}
+    """,
+)
+
+_DIFFERENCES = ",\n        ".join(
+    f"CASE WHEN NOT (said.{name} <=> stands.{name}) "
+    f"THEN concat('{name} ', coalesce(string(stands.{name}), 'none')) END"
+    for name in _CONFIGURATION
+)
+RESTATED_CONFIGURATION = Law(
+    "restated_configuration",
+    "error",
+    "A figure that is repeated is repeated for the configuration it was measured with",
+    f"""
+    SELECT said.figure_id, said.source_id, said.line, said.printed,
+      concat_ws(', ', {_DIFFERENCES}) AS expected,
+      concat('repeats line ', string(stands.line), ' of table ', stands.table_label,
+             ', which has another configuration') AS message
+    FROM {{batch}} AS said JOIN {{batch}} AS stands ON said.restates = stands.figure_id
+    WHERE said.configuration_id <> stands.configuration_id
+    """,
+)
+
+CAPTION = Law(
+    "label_against_caption",
+    "warning",
+    "The label of a table's box is the one its caption names",
+    """
+    SELECT figure_id, source_id, int(get_json_object(row_keys, '$.box_line')) AS line,
+      get_json_object(row_keys, '$.box') AS printed, get_json_object(row_keys, '$.caption') AS expected,
+      concat('the caption of ', table_label, ' names another box') AS message
+    FROM (
+      SELECT *, row_number() OVER (PARTITION BY source_id, table_label ORDER BY line, column_index) AS first
+      FROM {batch} WHERE get_json_object(row_keys, '$.box') <> get_json_object(row_keys, '$.caption')
+    ) WHERE first = 1
+    """,
+)
+
+NUMBER = Law(
+    "number_expected",
+    "error",
+    "What is measured is a number, a range, or said not to apply",
+    """
+    SELECT figure_id, source_id, line, printed, 'a number' AS expected,
+      concat('column ', column_header, ' of table ', table_label) AS message
+    FROM {batch}
+    WHERE source_kind = 'table' AND fact_kind = 'measurement' AND qualifier = 'text' AND value IS NULL
+    """,
+)
+
+
+def _outside(metric: Field) -> str:
+    low = (
+        f"value {'<=' if metric.exclusive_minimum else '<'} {metric.minimum}"
+        if metric.minimum is not None
+        else ""
+    )
+    high = f"value > {metric.maximum}" if metric.maximum is not None else ""
+    return " OR ".join(part for part in (low, high) if part)
+
+
+def _by_metric(expression: Callable[[Field], str]) -> str:
+    """What depends on the metric, of those that have a range."""
+    bounded = [metric for metric in METRICS.values() if metric.range_text]
+    return "CASE metric " + " ".join(f"WHEN '{one.name}' THEN {expression(one)}" for one in bounded) + " END"
+
+
+# one column holds the values of all metrics, so its range depends on the row
+VALUE_IN_RANGE = Law(
+    "value_in_range",
+    "error",
+    "A value lies in its metric's range",
+    f"""
+    SELECT figure_id, source_id, line, printed,
+      {_by_metric(lambda metric: f"'{metric.range_text}'")} AS expected,
+      concat(metric, ' is ', string(value)) AS message
+    FROM {{batch}} WHERE {_by_metric(_outside)}
+    """,
+)
+
+SHIFTED_CELLS = Law(
+    "shifted_cells",
+    "error",
+    "Cells of a column do not repeat the cells a few rows above them and push the rest down",
+    """
+    WITH cell AS (
+      SELECT *, row_number() OVER place AS row
+      FROM {batch} WHERE source_kind = 'table' AND length(regexp_replace(printed, '[^0-9]', '')) >= 3
+      WINDOW place AS (PARTITION BY source_id, table_label, column_index ORDER BY line)
+    ), repeated AS (
+      SELECT here.source_id, here.table_label, here.column_index, here.row, here.row - above.row AS shift,
+        here.printed
+      FROM cell AS here JOIN cell AS above USING (source_id, table_label, column_index)
+      WHERE here.printed = above.printed AND here.row - above.row BETWEEN 2 AND 6
+    ), run AS (
+      SELECT source_id, table_label, column_index, min(first.row) AS row, min(shift) AS shift
+      FROM repeated AS first JOIN repeated AS second USING (source_id, table_label, column_index, shift)
+      WHERE second.row = first.row + 1 AND second.printed <> first.printed
+      GROUP BY source_id, table_label, column_index
+    )
+    SELECT figure_id, source_id, line, printed, 'the cell of its own row' AS expected,
+      format_string(
+        'from row %d on column %s repeats itself, shifted by %d rows', run.row, column_header, shift
+      ) AS message
+    FROM cell JOIN run USING (source_id, table_label, column_index) WHERE cell.row >= run.row
+    """,
+)
+
+REPEATED_TABLE = Law(
+    "repeated_table",
+    "warning",
+    "A table does not print the rows of another under another name",
+    """
+    WITH line AS (
+      SELECT source_id, table_label, line, min(figure_id) AS figure_id,
+        min_by(printed, column_index) AS printed, min(keys) AS keys,
+        concat_ws(' ', transform(array_sort(collect_list(struct(column_index, printed))), x -> x.printed))
+          AS cells
+      FROM (
+        SELECT *, regexp_replace(row_keys, '"(box|caption)[a-z_]*": "[^"]*"(, )?', '') AS keys
+        FROM {batch} WHERE source_kind = 'table' AND restates IS NULL
+      ) GROUP BY source_id, table_label, line
+    ), pair AS (
+      SELECT later.source_id, later.table_label, earlier.table_label AS other, later.line,
+        earlier.line AS other_line, later.figure_id, later.printed, later.cells
+      FROM line AS later JOIN line AS earlier USING (source_id, keys, cells)
+      WHERE later.table_label <> earlier.table_label AND later.line > earlier.line
+    ), tables AS (
+      SELECT source_id, table_label, other, count(*) AS same, count(DISTINCT cells) AS different
+      FROM pair GROUP BY source_id, table_label, other
+    ), size AS (SELECT source_id, table_label, count(*) AS lines FROM line GROUP BY source_id, table_label)
+    SELECT pair.figure_id, source_id, pair.line, pair.printed, 'a measurement of its own' AS expected,
+      format_string(
+        'the row of line %d in table %s again; %d of %d rows are',
+        min(other_line), min_by(other, other_line), max(same), max(lines)
+      ) AS message
+    FROM pair JOIN tables USING (source_id, table_label, other) JOIN size USING (source_id, table_label)
+    WHERE same >= 3 AND different >= 3 AND same >= 0.6 * lines
+    GROUP BY pair.figure_id, source_id, pair.line, pair.printed
+    """,
+)
+
+
+def _never_faster(name: str, growing: str, description: str) -> Law:
+    """Of two figures whose configurations differ in one column only, the larger one is not faster."""
+    same = ", ".join(column for column in _CONFIGURATION if column != growing)
+    return Law(
+        name,
+        "warning",
+        description,
+        f"""
+    SELECT figure_id, source_id, line, printed,
+      concat(CASE metric WHEN 'elapsed_ms' THEN 'at least ' ELSE 'at most ' END, smaller_printed) AS expected,
+      format_string('faster than with {growing} %d on line %d', smaller, smaller_line) AS message
+    FROM (
+      SELECT *, lag({growing}) OVER growth AS smaller, lag(value) OVER growth AS smaller_value,
+        lag(printed) OVER growth AS smaller_printed, lag(line) OVER growth AS smaller_line
+      FROM {{batch}}
+      WHERE metric IN ('throughput_msgs_per_s', 'elapsed_ms') AND source_kind = 'table' AND restates IS NULL
+        AND configuration_id IS NOT NULL
+      WINDOW growth AS (
+        PARTITION BY source_id, table_label, column_index, metric, {same} ORDER BY {growing}, line
+      )
+    )
+    WHERE {growing} > smaller AND CASE metric
+      WHEN 'elapsed_ms' THEN value < smaller_value * (1 - {NOISE})
+      ELSE value > smaller_value * (1 + {NOISE}) END
+    """,
+    )
+
+
+MEASUREMENT_LAWS: tuple[Law, ...] = (
+    UTILISATION,
+    _derived("restatement", "A figure that is repeated has the value it repeats"),
+    _derived("sum", "A total is the sum of its parts"),
+    _derived("product", "A product is the product of its factors"),
+    _derived("ratio", "A ratio is the quotient of its figures"),
+    _derived("difference", "A difference is what its figures leave"),
+    _derived("count", "A count agrees with what was counted"),
+    # words leave room: what a claim in prose contradicts is told, and stays
+    _derived("claim", "A claim agrees with the figures it is about", "warning"),
+    ROUNDING,
+    RESTATED_CONFIGURATION,
+    CAPTION,
+    NUMBER,
+    VALUE_IN_RANGE,
+    SHIFTED_CELLS,
+    REPEATED_TABLE,
+    _never_faster("larger_message_faster", "message_bytes", "A larger message is not faster"),
+    _never_faster("more_subscribers_faster", "subscribers", "More subscribers are not served faster"),
+)

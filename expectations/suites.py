@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from expectations.laws import Law
 from twin.core.fields import Field
-from twin.core.metrics import METRICS
 from twin.core.tables import Table
 
 if TYPE_CHECKING:
@@ -40,9 +39,6 @@ def _table_rules(table: Table) -> list[Expectation]:
         )
     for field in table.fields:
         rules.extend(_field_rules(field))
-    if "metric" in table.columns:
-        for metric in METRICS.values():
-            rules.extend(_metric_rules(metric))
     return rules
 
 
@@ -75,23 +71,6 @@ def _field_rules(field: Field) -> list[Expectation]:
             )
         )
     return rules
-
-
-def _metric_rules(metric: Field) -> list[Expectation]:
-    """The value column holds every metric, so its range depends on the row's metric."""
-    import great_expectations.expectations as gxe
-    from great_expectations.expectations.row_conditions import Column
-
-    return [
-        gxe.ExpectColumnValuesToBeBetween(
-            column="value",
-            min_value=metric.minimum,
-            max_value=metric.maximum,
-            strict_min=metric.exclusive_minimum,
-            row_condition=Column("metric") == metric.name,
-            **_named(f"{metric.name}_in_range", "error", metric.range_text),
-        )
-    ]
 
 
 def _law_rule(law: Law) -> Expectation:

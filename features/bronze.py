@@ -1,18 +1,19 @@
-"""Printed figures into the lake."""
+"""Rows of declared tables as Spark frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from features.schemas import spark_schema
 from twin.core.fields import flatten
-from twin.core.measurement import PrintedFigure
-from twin.core.tables import FIGURES
+from twin.core.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def figures_frame(spark: SparkSession, figures: Iterable[PrintedFigure]) -> DataFrame:
-    return spark.createDataFrame([flatten(figure) for figure in figures], spark_schema(FIGURES))
+def rows_frame(spark: SparkSession, table: Table, rows: Iterable[BaseModel]) -> DataFrame:
+    return spark.createDataFrame([flatten(row) for row in rows], spark_schema(table))

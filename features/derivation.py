@@ -10,13 +10,16 @@ import pandas as pd
 
 
 def hardware_derived(platforms: pd.DataFrame) -> pd.DataFrame:
-    return platforms.assign(clock_capacity_mhz=platforms["cpus"] * platforms["mhz"])
+    return platforms.assign(clock_capacity_mhz=platforms["cpus"] * pd.to_numeric(platforms["mhz"]))
 
 
 def flow_derived(workloads: pd.DataFrame) -> pd.DataFrame:
-    numbers = workloads[["compute_nodes", "program_repeats", "subscribers"]].apply(pd.to_numeric)
+    def number(column: str, missing: int) -> pd.Series:
+        """A column that not every family has, and what it amounts to for the others."""
+        return pd.to_numeric(workloads[column]).fillna(missing).astype("int64")
+
     return workloads.assign(
-        copies=workloads["instances"] * workloads["execution_groups"],
-        program_runs=(numbers["compute_nodes"] * numbers["program_repeats"]).fillna(0).astype("int64"),
-        deliveries=numbers["subscribers"].fillna(1).astype("int64"),
+        copies=number("instances", 1) * number("execution_groups", 1),
+        program_runs=number("compute_nodes", 0) * number("program_repeats", 1),
+        deliveries=number("subscribers", 1),
     )

@@ -23,15 +23,23 @@ def flow_features(measurements: DataFrame) -> DataFrame:
 
 
 def training_set(measurements: DataFrame, hardware: DataFrame, flows: DataFrame) -> DataFrame:
-    """One row per measured configuration; equal repeats are averaged."""
+    """One row per measured configuration; equal repeats are averaged, times count as rates."""
     from pyspark.sql import functions as f
 
-    keys = ["configuration_id", "source_id", "exam_group", "platform_id", "workload_id"]
+    targets = measurements.where(
+        "fact_kind = 'measurement' AND restates IS NULL AND exam_group IS NOT NULL AND value > 0"
+    ).selectExpr(
+        "configuration_id", "source_id", "exam_group", "platform_id", "workload_id",
+        "CASE metric WHEN 'elapsed_ms' THEN 'throughput_msgs_per_s' ELSE metric END AS target",
+        "CASE metric WHEN 'elapsed_ms' THEN 1000 / value ELSE value END AS value",
+    )  # fmt: skip
     measured = (
-        measurements.where("fact_kind = 'measurement' AND restates IS NULL AND value IS NOT NULL")
-        .groupBy(*keys)
-        .pivot("metric", list(TARGETS))
-        .agg(f.avg("value"))
+        targets.groupBy("configuration_id", "source_id", "platform_id", "workload_id")
+        .agg(
+            # a configuration that two groups measured belongs to the first of them
+            f.min("exam_group").alias("exam_group"),
+            *(f.avg(f.when(f.col("target") == target, f.col("value"))).alias(target) for target in TARGETS),
+        )
         .where(f.coalesce(*TARGETS).isNotNull())
     )
     return (
@@ -50,4 +58,5 @@ def _derived(
         for frame in frames:
             yield derive(frame)[list(table.columns)]
 
-    return measurements.select(*known).distinct().mapInPandas(batches, spark_schema(table))
+    with_key = measurements.where(" AND ".join(f"{name} IS NOT NULL" for name in table.key))
+    return with_key.select(*known).distinct().mapInPandas(batches, spark_schema(table))

@@ -17,8 +17,10 @@ from twin.core.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction
+    from filelock import FileLock
     from pyspark.sql import DataFrame, SparkSession
 
 _FINGERPRINT = "brokertwin.fingerprint"
@@ -27,6 +29,10 @@ _ROWS = "brokertwin.rows"
 
 class NoSuchTable(Exception):
     """The table has never been written."""
+
+
+class BadPredicate(Exception):
+    """A predicate that is not SQL over the table's columns."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +49,32 @@ class Written:
 class Lake:
     def __init__(self, settings: Settings) -> None:
         self._root = settings.lake_uri.rstrip("/")
+        self._home = settings.home
 
     def uri(self, table: Table) -> str:
         return f"{self._root}/{table.layer}/{table.name}"
 
     def replace(self, table: Table, frame: DataFrame) -> Written:
         """Make `frame` the table's content, unless somebody else changed the table meanwhile."""
+        return self._commit(table, frame, self._existing(table))
+
+    def replace_parts(self, table: Table, frame: DataFrame, part: str) -> Written:
+        """Make `frame` the content of the parts it has rows of; the other parts stay."""
+        current = self._existing(table)
+        if current is not None:
+            kept = self._frame(table, frame.sparkSession, current)
+            frame = kept.join(frame.select(part).distinct(), part, "left_anti").unionByName(frame)
+        return self._commit(table, frame, current)
+
+    def exclusive(self) -> FileLock:
+        """Held while one change of several tables is made, so that a second one waits for it."""
+        from filelock import FileLock
+
+        self._home.mkdir(parents=True, exist_ok=True)
+        return FileLock(self._home / "lake.lock")
+
+    def _commit(self, table: Table, frame: DataFrame, current: DeltaTable | None) -> Written:
+        """Against the snapshot `current`: a change that somebody else made since then fails this one."""
         from deltalake import CommitProperties
         from deltalake.transaction import create_table_with_add_actions
 
@@ -59,7 +85,6 @@ class Lake:
         frame.persist()
         try:
             rows, fingerprint = _fingerprint(frame)
-            current = self._existing(table)
             if current and (last := _last_commit(table, current)).fingerprint == fingerprint:
                 return last
             actions = self._write_files(table, frame)
@@ -88,17 +113,31 @@ class Lake:
 
     def spark(self, table: Table, spark: SparkSession, version: int | None = None) -> DataFrame:
         """The table as Spark reads it: the files of one version, never the folder."""
-        from features.schemas import spark_schema
-
-        files = self.delta(table, version).file_uris()
-        if not files:
-            return spark.createDataFrame([], spark_schema(table))
-        return spark.read.schema(spark_schema(table)).parquet(*files)
+        return self._frame(table, spark, self.delta(table, version))
 
     def pandas(self, table: Table, version: int | None = None) -> pd.DataFrame:
         """The table without a JVM, in a stable order."""
-        frame: pd.DataFrame = self.delta(table, version).to_pandas()
-        return frame.sort_values(list(table.key), ignore_index=True)
+        frame: pd.DataFrame = self.arrow(table, version).to_pandas()
+        return frame
+
+    def arrow(self, table: Table, version: int | None = None, where: str | None = None) -> pa.Table:
+        """The table without a JVM, in the order of its key; `where` is a SQL predicate over its columns."""
+        import pyarrow as pa
+
+        delta = self.delta(table, version)
+        if where is None:
+            rows = delta.to_pyarrow_table()
+        else:
+            from deltalake import QueryBuilder
+            from deltalake.exceptions import DeltaError
+
+            query = f"SELECT * FROM {table.name} WHERE ({where})"
+            try:
+                rows = pa.table(QueryBuilder().register(table.name, delta).execute(query).read_all())
+            except DeltaError as error:
+                raise BadPredicate(f"{where!r}: {str(error).splitlines()[0]}") from error
+        ordered = rows.select(list(table.columns)).cast(_arrow_schema(table))
+        return ordered.sort_by([(name, "ascending") for name in table.key])
 
     def version(self, table: Table) -> int:
         return int(self.delta(table).version())
@@ -112,6 +151,14 @@ class Lake:
             return self.delta(table)
         except NoSuchTable:
             return None
+
+    def _frame(self, table: Table, spark: SparkSession, delta: DeltaTable) -> DataFrame:
+        from features.schemas import spark_schema
+
+        files = delta.file_uris()
+        if not files:
+            return spark.createDataFrame([], spark_schema(table))
+        return spark.read.schema(spark_schema(table)).parquet(*files)
 
     def _write_files(self, table: Table, frame: DataFrame) -> list[AddAction]:
         from deltalake.transaction import AddAction
@@ -153,6 +200,19 @@ def _fingerprint(frame: DataFrame) -> tuple[int, str]:
     first: Any = frame.agg(f.count("*"), *(f.sum(value) for value in hashes)).first()
     rows, one, two = first
     return int(rows), f"{rows}-{int(one or 0):x}-{int(two or 0):x}"
+
+
+def _arrow_schema(table: Table) -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "flag": pa.bool_(),
+        "date": pa.date32(),
+    }
+    return pa.schema([(field.name, kinds[field.kind]) for field in table.fields])
 
 
 def _delta_schema(table: Table) -> Any:

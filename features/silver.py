@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from features.schemas import spark_schema
-from twin.core.fields import flatten, pick
-from twin.core.measurement import Origin, PrintedFigure
+from twin.core.fields import flatten
 from twin.core.tables import MEASUREMENTS
-from twin.sources.reading import interpret
-from twin.sources.report import reports
+from twin.sources.declarations import reports
+from twin.sources.interpreting import interpret
+from twin.sources.shipped import figure_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,8 +17,12 @@ if TYPE_CHECKING:
 
 
 def interpreted(figures: DataFrame) -> DataFrame:
-    """Bronze figures as measurements, by the declarations of their reports."""
-    return figures.mapInPandas(_interpret_batches, spark_schema(MEASUREMENTS))
+    """Bronze figures as measurements, by the declarations of their reports.
+
+    A report's figures refer to each other, so they are interpreted together.
+    """
+    declared = figures.where("declared_as IS NOT NULL")
+    return declared.groupBy("source_id").applyInPandas(_interpret_source, spark_schema(MEASUREMENTS))
 
 
 def split(measurements: DataFrame, findings: DataFrame) -> tuple[DataFrame, DataFrame]:
@@ -31,16 +34,10 @@ def split(measurements: DataFrame, findings: DataFrame) -> tuple[DataFrame, Data
     )
 
 
-def _interpret_batches(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def _interpret_source(figures: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    for batch in batches:
-        rows = [
-            flatten(interpret(_figure(row), reports()[row["source_id"]])) for row in batch.to_dict("records")
-        ]
-        # object columns keep integers with gaps integers on their way through Arrow
-        yield pd.DataFrame(rows, columns=list(MEASUREMENTS.columns), dtype=object)
-
-
-def _figure(row: Mapping[Any, Any]) -> PrintedFigure:
-    return PrintedFigure.model_validate(pick(row, PrintedFigure) | {"origin": pick(row, Origin)})
+    report = reports()[figures["source_id"].iloc[0]]
+    measured = interpret([figure_from(row) for row in figures.to_dict("records")], report)
+    # object columns keep integers with gaps integers on their way through Arrow
+    return pd.DataFrame([flatten(one) for one in measured], columns=list(MEASUREMENTS.columns), dtype=object)

@@ -6,10 +6,10 @@ import json
 import time
 from statistics import median
 
-from features.bronze import figures_frame
+from features.bronze import rows_frame
 from features.lake import Lake
 from twin.core.tables import FIGURES
-from twin.sources.report import reports
+from twin.sources.declarations import reports
 from twin.sources.shipped import shipped_figures
 
 
@@ -25,7 +25,7 @@ def seconds(work, repeats=7):
 def test_reading_without_a_jvm(settings, spark):
     lake = Lake(settings)
     figures = [figure for source_id in reports() for figure in shipped_figures(source_id)]
-    lake.replace(FIGURES, figures_frame(spark, figures))
+    lake.replace(FIGURES, rows_frame(spark, FIGURES, figures))
     by_spark = seconds(lambda: lake.spark(FIGURES, spark).toPandas())
     by_arrow = seconds(lambda: lake.pandas(FIGURES))
     print(

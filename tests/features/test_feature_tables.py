@@ -1,18 +1,18 @@
 import pandas as pd
 import pytest
 
-from features.bronze import figures_frame
+from features.bronze import rows_frame
 from features.feature_tables import flow_features, hardware_features, training_set
 from features.silver import interpreted, split
-from twin.core.tables import FINDINGS, TRAINING_SET
-from twin.sources.report import reports
+from twin.core.tables import FIGURES, FINDINGS, TRAINING_SET
+from twin.sources.declarations import reports
 from twin.sources.shipped import shipped_figures
 
 
 @pytest.fixture(scope="module")
 def measurements(spark):
     figures = [figure for source_id in reports() for figure in shipped_figures(source_id)]
-    return interpreted(figures_frame(spark, figures)).persist()
+    return interpreted(rows_frame(spark, FIGURES, figures)).persist()
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_integers_with_gaps_stay_integers(measurements):
 def test_one_training_row_per_configuration(training_rows, measurements):
     assert list(training_rows.columns) == list(TRAINING_SET.columns)
     assert training_rows["configuration_id"].is_unique
-    assert len(training_rows) == measurements.select("configuration_id").distinct().count()
+    assert set(training_rows["source_id"]) == set(reports())
 
 
 def test_targets_are_the_printed_figures(training_rows):

@@ -73,7 +73,7 @@ def _finished_run(airflow: Airflow, dag_id: str, known: set[str], deadline: floa
 
 def _print_summary(settings: Settings, console: Console) -> None:
     """What the chain left behind, read from the tables and files themselves."""
-    from expectations.gate import docs_index
+    from expectations.summary import summary_page
     from features.lake import Lake
     from training.registry import champion_summary
 
@@ -100,7 +100,7 @@ def _print_summary(settings: Settings, console: Console) -> None:
             grid.add_row(row["request_id"], value, interval, row["excuse"] or row["domain_reason"])
     console.print(grid)
     places = {
-        "Data quality": docs_index(settings),
+        "Data quality": summary_page(settings),
         "Answers": answers,
         "Airflow logs": settings.home / "airflow" / "logs",
     }

@@ -1,17 +1,18 @@
 """The steps that DAG tasks and commands call, in the order of the data flow.
 
 Each step starts at most one Spark session, may be run twice with the same result, and returns what an
-asset event should carry.
+asset event should carry. Steps that change several tables hold the lake's lock while they do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from twin.app.predicting import Answered, answer_file
-from twin.core.measurement import PrintedFigure
 from twin.core.settings import Settings
 from twin.core.tables import (
+    DOCUMENTS,
     FIGURES,
     FINDINGS,
     FLOW_FEATURES,
@@ -20,44 +21,47 @@ from twin.core.tables import (
     QUARANTINE,
     TRAINING_SET,
 )
-from twin.sources.document import Document
-from twin.sources.reading import read_figures
-from twin.sources.report import Report, recognise, reports
-from twin.sources.shipped import shipped_figures
+from twin.sources.documents import ReadDocument, files_in, read_document, shipped_documents
 
 if TYPE_CHECKING:
-    from features.lake import Written
+    from pyspark.sql import SparkSession
+
+    from features.lake import Lake, Written
 
 
 def ingest_reports(settings: Settings) -> dict[str, Any]:
-    """Every known report's figures into bronze."""
-    from features.bronze import figures_frame
+    """Every known report's figures into bronze: its document's where it is at hand, else the shipped ones."""
     from features.lake import Lake
     from features.session import running_spark
 
-    documents = _documents(settings)
-    figures = [figure for report in reports().values() for figure in _figures(report, documents)]
-    with running_spark(settings, "ingest_reports") as spark:
-        return _event(Lake(settings).replace(FIGURES, figures_frame(spark, figures)))
+    known = {document.card.source_id: document for document in shipped_documents()}
+    at_hand = [read_document(path) for path in files_in([settings.reports] if settings.reports else [])]
+    known |= {document.card.source_id: document for document in at_hand if document.card.declared}
+    lake = Lake(settings)
+    with running_spark(settings, "ingest_reports") as spark, lake.exclusive():
+        return _event(_into_bronze(lake, spark, known.values()))
+
+
+def ingest_documents(settings: Settings, documents: Iterable[ReadDocument]) -> dict[str, dict[str, Any]]:
+    """Documents into bronze, and all of bronze validated into silver."""
+    from features.lake import Lake
+    from features.session import running_spark
+
+    lake = Lake(settings)
+    with running_spark(settings, "ingest") as spark, lake.exclusive():
+        written = [_into_bronze(lake, spark, documents), *_validated(settings, lake, spark)]
+    return {one.table: _event(one) for one in written}
 
 
 def build_features(settings: Settings) -> dict[str, Any]:
     """Bronze figures validated into silver, and silver into feature tables."""
-    from expectations.gate import findings_of
-    from expectations.laws import MEASUREMENT_LAWS
     from features.feature_tables import flow_features, hardware_features, training_set
     from features.lake import Lake
     from features.session import running_spark
-    from features.silver import interpreted, split
 
     lake = Lake(settings)
-    with running_spark(settings, "build_features") as spark:
-        candidates = interpreted(lake.spark(FIGURES, spark)).persist()
-        findings = findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS)
-        trusted, quarantined = split(candidates, findings)
-        lake.replace(FINDINGS, findings)
-        lake.replace(QUARANTINE, quarantined)
-        lake.replace(MEASUREMENTS, trusted)
+    with running_spark(settings, "build_features") as spark, lake.exclusive():
+        _validated(settings, lake, spark)
         measurements = lake.spark(MEASUREMENTS, spark)
         lake.replace(HARDWARE_FEATURES, hardware_features(measurements))
         lake.replace(FLOW_FEATURES, flow_features(measurements))
@@ -90,20 +94,34 @@ def answer_requests(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _documents(settings: Settings) -> dict[str, Document]:
-    """Report documents at hand, by source id."""
-    found: dict[str, Document] = {}
-    for path in sorted(settings.reports.glob("*.txt")) if settings.reports else []:
-        document = Document.load(path)
-        if report := recognise(document, reports().values()):
-            found[report.source_id] = document
-    return found
+def _into_bronze(lake: Lake, spark: SparkSession, documents: Iterable[ReadDocument]) -> Written:
+    from features.bronze import rows_frame
+
+    documents = list(documents)
+    figures = [figure for document in documents for figure in document.figures]
+    lake.replace_parts(
+        DOCUMENTS, rows_frame(spark, DOCUMENTS, (document.card for document in documents)), "source_id"
+    )
+    return lake.replace_parts(FIGURES, rows_frame(spark, FIGURES, figures), "source_id")
 
 
-def _figures(report: Report, documents: dict[str, Document]) -> list[PrintedFigure]:
-    """From the document where it is at hand, else the figures shipped for it."""
-    document = documents.get(report.source_id)
-    return read_figures(document, report) if document else shipped_figures(report.source_id)
+def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Written]:
+    from expectations.gate import findings_of
+    from expectations.laws import MEASUREMENT_LAWS
+    from expectations.summary import write_summary
+    from features.silver import interpreted, split
+
+    candidates = interpreted(lake.spark(FIGURES, spark)).persist()
+    findings = findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS)
+    trusted, quarantined = split(candidates, findings)
+    written = [
+        lake.replace(FINDINGS, findings),
+        lake.replace(QUARANTINE, quarantined),
+        lake.replace(MEASUREMENTS, trusted),
+    ]
+    candidates.unpersist()
+    write_summary(settings, lake)
+    return written
 
 
 def _event(written: Written) -> dict[str, Any]:

@@ -73,6 +73,23 @@ class Measurement(Row):
     configuration: Configuration | None = None
 
 
+class CataloguedDocument(Row):
+    """A document whose figures are in bronze."""
+
+    source_id: SourceId
+    document_name: Annotated[str, quantity("File it was read from", example="report.txt")]
+    document_sha256: Annotated[str, quantity("Hash of the file")]
+    declared: Annotated[bool, quantity("A declaration says what its tables mean")]
+    figures: Annotated[int, quantity("Figures read from it", ge=0)]
+    title: Annotated[str, quantity("Title")] | None = None
+    edition: Annotated[str, quantity("Edition")] | None = None
+    publisher: Annotated[str, quantity("Publisher")] | None = None
+    document_published_at: Annotated[date, quantity("Date of the edition")] | None = None
+    machines: Annotated[str, quantity("Machines measured")] | None = None
+    products: Annotated[str, quantity("Products measured")] | None = None
+    charts_missing: Annotated[str, quantity("Charts whose points are not in the text")] | None = None
+
+
 class Finding(Row):
     """What a rule says about a figure."""
 

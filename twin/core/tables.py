@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from twin.core.configuration import Configuration, ConfigurationId, Platform, PlatformId, Software, WorkloadId
 from twin.core.fields import Field, Row, as_optional, fields_of, quantity
-from twin.core.measurement import ExamGroup, Finding, Measurement, PrintedFigure, SourceId
+from twin.core.measurement import CataloguedDocument, ExamGroup, Finding, Measurement, PrintedFigure, SourceId
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
 
@@ -36,7 +36,7 @@ class HardwareFeatures(Row):
     platform_id: PlatformId
     platform: Platform
     software: Software
-    clock_capacity_mhz: Annotated[float, quantity("Processors x clock", unit="MHz", gt=0)]
+    clock_capacity_mhz: Annotated[float, quantity("Processors x clock", unit="MHz", gt=0)] | None = None
 
 
 class WorkloadKey(Row):
@@ -89,6 +89,13 @@ class Reject(Row):
     reason: Annotated[str, quantity("What is wrong with it")]
 
 
+DOCUMENTS = Table(
+    "documents",
+    "bronze",
+    "Documents that figures were read from",
+    fields_of(CataloguedDocument),
+    ("source_id",),
+)
 FIGURES = Table("figures", "bronze", "Figures as printed", fields_of(PrintedFigure), ("figure_id",))
 MEASUREMENTS = Table(
     "measurements", "silver", "Figures with their meaning", fields_of(Measurement), ("figure_id",)
@@ -142,6 +149,7 @@ REJECTS = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
+        DOCUMENTS,
         FIGURES,
         MEASUREMENTS,
         QUARANTINE,

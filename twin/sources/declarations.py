@@ -33,6 +33,7 @@ class Reference(Declaration):
 
     table: str  # the label of a table or section; * stands for anything
     same_row: bool = False
+    same_column: bool = False
     metric: str | None = None  # the referring fact's own metric when left out
     box: str | None = None
     column: str | None = None  # the printed column header
@@ -91,13 +92,13 @@ class RowDeclaration(Declaration):
 
 class TableDeclaration(Declaration):
     label: str
-    layout: Literal["pipe", "tab", "pattern"] = "tab"
     after: str | None = None  # a pattern for a line above the table
     header: list[str] | None = None  # the printed header line where it differs from the columns' headers
-    row: str | None = None  # layout pattern: a line of the table, a group for each column
+    row: str | None = None  # where no pipe or tab parts the cells: a pattern for a row, a group for each cell
     skip: str | None = None  # lines inside the table that are not rows
     box: str | None = None
-    keys: dict[str, str] = {}  # printed keys that hold for the whole table
+    # printed labels between the anchor and the rows: a pattern's first group goes to the keys, with its line
+    labels: dict[str, str] = {}
     columns: list[Column]
     rows: list[RowDeclaration] = []
     configuration: dict[str, Any] | None = {}
@@ -158,10 +159,9 @@ def load_report(path: Path) -> Report:
 class _Loader(yaml.SafeLoader):
     """Safe, and with only true and false as flags: a key cell that says 'no' stays what was printed."""
 
-    yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
 
-
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false)$"), list("tf"))

@@ -1,4 +1,4 @@
-"""Formulas over printed figures, worked out on intervals: a printed figure stands for all that round to it."""
+"""Formulas over printed figures, on intervals: a printed figure stands for all that round to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BadFormula(Exception):
 
 
 def evaluate(formula: str, values: Mapping[str, Sequence[Interval]]) -> Interval:
-    """The interval of a formula whose names stand for one figure each, or for several inside sum(), max(), min()."""
+    """The interval of a formula; a name stands for one figure, or for several inside sum(), max(), min()."""
     try:
         return _scalar(ast.parse(formula, mode="eval").body, values)
     except (SyntaxError, KeyError, ZeroDivisionError) as error:
@@ -45,8 +45,17 @@ def _scalar(node: ast.expr, values: Mapping[str, Sequence[Interval]]) -> Interva
 
 
 def _many(node: ast.expr, values: Mapping[str, Sequence[Interval]]) -> Sequence[Interval]:
-    if isinstance(node, ast.Name):
-        return values[node.id]
+    """A column's figures; arithmetic over columns of the same length goes row by row."""
+    match node:
+        case ast.Name(id=name):
+            return values[name]
+        case ast.BinOp(left=left, op=operator, right=right):
+            first, second = _many(left, values), _many(right, values)
+            rows = max(len(first), len(second))
+            if {len(first), len(second)} - {1, rows}:
+                raise BadFormula(f"{ast.unparse(node)} is over {len(first)} and {len(second)} figures")
+            first, second = (list(part) * (rows if len(part) == 1 else 1) for part in (first, second))
+            return [_combine(operator, one, other) for one, other in zip(first, second, strict=True)]
     return [_scalar(node, values)]
 
 

@@ -16,6 +16,9 @@ from twin.sources.declarations import Column, Fact, Reference, Report, TableDecl
 from twin.sources.formula import BadFormula, Interval, evaluate
 from twin.sources.printed import Printed, understand
 
+# a formula over more figures than these names the first and the last
+_MOST_IDS = 8
+
 
 class BadReference(Exception):
     """A declaration refers to figures that are not there."""
@@ -73,7 +76,10 @@ class _Interpreter:
                 fact.configuration,
             )
             group = fact.exam_group or table.exam_group or table.label if table.exam else None
-        printed = understand(figure.origin.printed, fact.qualifier, fact.scale, fact.value)
+            if group and configuration:
+                group = group.format(**configuration.flat())
+        counted = fact.fact_kind == "configuration" or METRICS[fact.metric].kind == "integer"
+        printed = understand(figure.origin.printed, fact.qualifier, fact.scale, fact.value, counted)
         return _Meant(figure, fact, printed, keys, configuration, group)
 
     def _configuration(self, *parts: dict[str, Any] | None) -> Configuration | None:
@@ -164,7 +170,7 @@ class _Interpreter:
                 interval = evaluate(declared.formula, values)
             except BadFormula as error:
                 raise BadReference(f"{key}: {error}") from error
-            self._derived[key] = (_with_ids(declared.formula, one, named, self._same_row(one)), interval)
+            self._derived[key] = (_with_ids(declared.formula, named, self._same_row(one)), interval)
         return self._derived[key]
 
     def _row_values(self, one: _Meant) -> dict[str, Sequence[Interval]]:
@@ -202,14 +208,15 @@ class _Interpreter:
     def _referred(self, one: _Meant, reference: Reference) -> list[_Meant]:
         metric = reference.metric or one.fact.metric
         by_configuration = not reference.keys and reference.column is None and reference.box is None
-        line = one.figure.origin.line
+        here = one.figure.origin
         found = [
             other
             for label in fnmatch.filter(self._by_label, reference.table)
             for other in self._by_label[label]
             if other is not one
             and other.fact.metric == metric
-            and (not reference.same_row or other.figure.origin.line == line)
+            and (not reference.same_row or other.figure.origin.line == here.line)
+            and (not reference.same_column or other.figure.origin.column_index == here.column_index)
             and reference.box in (None, other.figure.origin.box)
             and reference.column in (None, other.figure.origin.column_header)
             and reference.keys.items() <= other.keys.items()
@@ -233,16 +240,17 @@ def _table_fact(table: TableDeclaration, path: list[str]) -> tuple[Fact, Column,
     return (row.facts or column.facts)[numbers["facts"]], column, row.configuration
 
 
-def _with_ids(formula: str, one: _Meant, named: dict[str, list[_Meant]], row: list[_Meant]) -> str:
+def _with_ids(formula: str, named: dict[str, list[_Meant]], row: list[_Meant]) -> str:
     """The formula with each name replaced by the figures it stands for."""
     ids = {other.fact.metric: [other.figure.figure_id] for other in row}
     ids |= {name: [other.figure.figure_id for other in others] for name, others in named.items()}
 
     def replaced(match: re.Match[str]) -> str:
-        return (
-            ", ".join(f"[{figure_id}]" for figure_id in ids[match.group()])
-            if match.group() in ids
-            else match.group()
-        )
+        found = ids.get(match.group())
+        if found is None:
+            return match.group()
+        if len(found) > _MOST_IDS:
+            return f"[{found[0]} ... {found[-1]}]"
+        return ", ".join(f"[{figure_id}]" for figure_id in found)
 
     return re.sub(r"[A-Za-z_]\w*", replaced, formula)

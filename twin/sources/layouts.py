@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from twin.sources.declarations import TableDeclaration
 
@@ -28,6 +28,7 @@ class PrintedTable:
     line: int
     header: tuple[str, ...]
     rows: tuple[PrintedRow, ...]
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 def find_table(lines: Sequence[str], table: TableDeclaration, start: int) -> tuple[PrintedTable, int]:
@@ -39,24 +40,22 @@ def find_table(lines: Sequence[str], table: TableDeclaration, start: int) -> tup
         if found is None:
             raise MissingTable(f"table {table.label}: no line like {table.after!r} after line {start}")
         anchor = found + 1
-    if table.layout == "pattern":
+    if table.row is not None:
         return _pattern_table(lines, table, anchor)
     wanted = [clean(cell) for cell in table.header or [column.header for column in table.columns]]
     for index in range(anchor, len(lines)):
-        cells = split(lines[index], table.layout)
+        cells = split(lines[index])
         if cells and [clean(cell) for cell in cells[: len(wanted)]] == wanted:
             rows, end = _rows_below(lines, table, index + 1)
             if not rows:
                 raise MissingTable(f"table {table.label} (line {index + 1}) has no rows")
-            return PrintedTable(index + 1, cells, tuple(rows)), end
+            return PrintedTable(index + 1, cells, tuple(rows), _labels(lines, table, anchor, index)), end
     raise MissingTable(_why_not_found(lines, table, anchor, wanted))
 
 
-def split(line: str, layout: str) -> tuple[str, ...] | None:
-    """A table line's cells as printed, or None for any other line."""
-    if layout == "pipe":
-        if not line.lstrip().startswith("|"):
-            return None
+def split(line: str) -> tuple[str, ...] | None:
+    """The cells between pipes or tabs as printed, or None for a line that is no row."""
+    if line.lstrip().startswith("|"):
         return tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
     return tuple(cell.strip() for cell in line.split("\t")) if "\t" in line else None
 
@@ -68,17 +67,29 @@ def clean(cell: str) -> str:
 
 def any_tables(lines: Sequence[str]) -> Iterator[PrintedTable]:
     """Whatever looks like a table, for documents that nobody has declared."""
-    for layout in ("pipe", "tab"):
-        block: list[PrintedRow] = []
-        for number, line in enumerate((*lines, ""), start=1):
-            cells = split(line, layout)
-            if cells:
-                if not _RULE.match(line):
-                    block.append(PrintedRow(number, cells))
-                continue
-            if len(block) > 1:
-                yield PrintedTable(block[0].line, block[0].cells, tuple(block[1:]))
-            block = []
+    block: list[PrintedRow] = []
+    for number, line in enumerate((*lines, ""), start=1):
+        cells = split(line)
+        if cells:
+            if not _RULE.match(line):
+                block.append(PrintedRow(number, cells))
+            continue
+        if len(block) > 1:
+            yield PrintedTable(block[0].line, block[0].cells, tuple(block[1:]))
+        block = []
+
+
+def _labels(lines: Sequence[str], table: TableDeclaration, anchor: int, header: int) -> dict[str, str]:
+    """Printed labels between the anchor line and the header, each with the line it stands on."""
+    labels: dict[str, str] = {}
+    for name, pattern in table.labels.items():
+        for index in range(max(anchor - 1, 0), header):
+            if match := re.search(pattern, lines[index]):
+                labels |= {name: match.group(1), f"{name}_line": str(index + 1)}
+                break
+        else:
+            raise MissingTable(f"table {table.label}: no label like {pattern!r} above line {header + 1}")
+    return labels
 
 
 def _rows_below(lines: Sequence[str], table: TableDeclaration, start: int) -> tuple[list[PrintedRow], int]:
@@ -87,7 +98,7 @@ def _rows_below(lines: Sequence[str], table: TableDeclaration, start: int) -> tu
     index = start
     while index < len(lines):
         line = lines[index]
-        cells = split(line, table.layout)
+        cells = split(line)
         if cells is None and not (skip and skip.search(line)):
             break
         if cells and not _RULE.match(line) and any(cells):
@@ -111,7 +122,7 @@ def _pattern_table(lines: Sequence[str], table: TableDeclaration, start: int) ->
 def _why_not_found(lines: Sequence[str], table: TableDeclaration, anchor: int, wanted: list[str]) -> str:
     """Name the column where the table is there and a column of it is not."""
     for index in range(anchor, len(lines)):
-        cells = split(lines[index], table.layout)
+        cells = split(lines[index])
         if cells:
             printed = [clean(cell) for cell in cells]
             missing = [header for header in wanted if header and header not in printed]

@@ -11,7 +11,24 @@ from twin.core.measurement import Qualifier
 _WORDS = {
     word: value
     for value, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen"]
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+        ]
     )
 } | {"fifty": 50, "hundred": 100, "one hundred": 100, "thousand": 1000, "one thousand": 1000}
 _NUMBER = re.compile(r"[-+]?\d[\d,\u00a0 ]*(?:\.\d+)?|[-+]?\.\d+")
@@ -33,9 +50,14 @@ class Printed:
 
 
 def understand(
-    printed: str, said: Qualifier | None = None, scale: float = 1, value: float | None = None
+    printed: str,
+    said: Qualifier | None = None,
+    scale: float = 1,
+    value: float | None = None,
+    counted: bool = False,
 ) -> Printed:
-    """`said` is the qualifier that the words around the figure give it, `value` the value of mere words."""
+    """`said` is the qualifier that the words around the figure give it, `value` the value of mere words;
+    what was counted or set is a whole number as it stands, not a rounded one."""
     text = printed.strip()
     if text.upper() in ("N/A", "NA"):
         return Printed("not_applicable")
@@ -51,6 +73,8 @@ def understand(
     if understood is None:
         return Printed("text")
     half = _half_digit(text, significant=said == "approx") * scale
+    if counted and said is None and understood == round(understood):
+        half = 0.0
     understood *= scale
     low, high = understood - half, understood + half
     match said:
@@ -78,9 +102,9 @@ def _number(text: str) -> float:
 
 
 def _half_digit(text: str, significant: bool) -> float:
-    """Half a unit of the last printed digit; an approximate number ends at its last digit that is not zero."""
+    """Half a unit of the last printed digit; an approximate number ends at its last digit other than zero."""
     if not _NUMBER.fullmatch(text):
-        return 0.5 if _CLOCK.fullmatch(text) else 0.0
+        return 0.5 if significant or _CLOCK.fullmatch(text) else 0.0
     whole, _, decimals = re.sub(r"[,\u00a0 ]", "", text).partition(".")
     if decimals:
         return 0.5 * 10.0 ** -len(decimals)

@@ -80,7 +80,7 @@ def _in_tables(document: Document, report: Report) -> Iterator[_Found]:
     for number, declared in enumerate(report.tables):
         table, below = find_table(document.lines, declared, below)
         for row, row_number in _declared_rows(table, declared):
-            yield from _in_row(row, row_number, declared, f"tables/{number}", report)
+            yield from _in_row(row, row_number, declared, f"tables/{number}", report, table.labels)
 
 
 def _declared_rows(
@@ -102,7 +102,12 @@ def _declared_rows(
 
 
 def _in_row(
-    row: PrintedRow, row_number: int | None, table: TableDeclaration, path: str, report: Report
+    row: PrintedRow,
+    row_number: int | None,
+    table: TableDeclaration,
+    path: str,
+    report: Report,
+    labels: dict[str, str],
 ) -> Iterator[_Found]:
     meaning = table.rows[row_number] if row_number is not None else None
     for index, column in enumerate(table.columns):
@@ -110,7 +115,7 @@ def _in_row(
         facts = _facts(column, meaning)
         if column.key is not None or not facts or not cell:
             continue
-        keys = _printed_keys(row, column, table)
+        keys = _printed_keys(row, column, table, labels)
         box = column.box or table.box
         row_path = "" if row_number is None else f"/rows/{row_number}"
         for ordinal, printed, offset in _in_cell(cell, facts):
@@ -137,9 +142,9 @@ def _in_cell(cell: str, facts: list[Fact]) -> Iterator[tuple[int, str, int]]:
         yield 0, cell, 0
 
 
-def _printed_keys(row: PrintedRow, column: Column, table: TableDeclaration) -> str:
+def _printed_keys(row: PrintedRow, column: Column, table: TableDeclaration, labels: dict[str, str]) -> str:
     """The row's key cells by header; of tables side by side, the keys of the column's own."""
-    keys = dict(table.keys)
+    keys = dict(labels)
     for index, candidate in enumerate(table.columns):
         if candidate.key is not None and candidate.box in (None, column.box) and index < len(row.cells):
             keys[candidate.header] = clean(row.cells[index])

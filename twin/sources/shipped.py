@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from twin.core.fields import flatten, pick
 from twin.core.measurement import Origin, PrintedFigure
@@ -25,7 +26,7 @@ def ship(source_id: str, figures: Iterable[PrintedFigure]) -> None:
         writer.writerows(flatten(figure) for figure in figures)
 
 
-def figure_from(row: dict[str, str]) -> PrintedFigure:
+def figure_from(row: Mapping[Any, Any]) -> PrintedFigure:
     """A flat bronze row; what is empty is missing."""
     values = {name: value for name, value in row.items() if value not in ("", None)}
     # an empty header is a header

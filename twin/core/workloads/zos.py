@@ -8,9 +8,11 @@ from twin.core.fields import Row, quantity
 from twin.core.workloads.quantities import MessageBytes, Persistent
 
 _Z990: dict[str, Any] = {
-    "os": "zos", "machine": "zSeries 990 LPAR", "cpus": 3, "mhz": None, "memory_mb": None, "disks": None,
-    "log_disk": None, "network_mbps": None, "product": "WebSphere MQ", "version": "7.0",
+    "os": "zos", "machine": "zSeries 990 LPAR (2084-332)", "cpus": 3, "mhz": None, "memory_mb": None,
+    "disks": None, "log_disk": None, "network_mbps": None, "product": "WebSphere MQ", "version": "7.0",
 }  # fmt: skip
+
+MessageProperties = Annotated[int, quantity("Properties on each message", ge=0, le=100_000, example=0)]
 
 
 class TopicPublish(Row):
@@ -22,10 +24,20 @@ class TopicPublish(Row):
     topic_subscribers: Annotated[
         int, quantity("Subscribers to the topic, receiving or not", ge=0, le=1_000_000, example=1)
     ]
-    message_properties: Annotated[int, quantity("Properties on each message", ge=0, le=100_000, example=0)]
-    selection: Annotated[
-        Literal["none", "matching", "not_matching"], quantity("Selectors of the subscribers", example="none")
+    message_properties: MessageProperties
+    selectors: Annotated[
+        int,
+        quantity(
+            "Properties that each subscription selects on; 0 takes every message", ge=0, le=1000, example=0
+        ),
     ]
+    selected_property: (
+        Annotated[int, quantity("The last property that is looked at, from 1", ge=1, le=100_000)] | None
+    ) = None
+    messages: Annotated[int, quantity("Messages that the cost is for", ge=1, example=1)] = 1
+    wanted_messages: Annotated[
+        int, quantity("Messages of them that the subscribers want", ge=0, example=1)
+    ] = 1
     waiting_getter: Annotated[
         bool, quantity("Messages can go straight to a waiting reader", example=False)
     ] = False
@@ -40,7 +52,9 @@ class Subscribe(Row):
 
     family: Annotated[Literal["subscribe"], quantity("Experiment family")] = "subscribe"
     durable: Annotated[bool, quantity("The subscription survives the application", example=True)]
-    managed: Annotated[bool, quantity("The queue manager provides the destination queue", example=False)]
+    managed: (
+        Annotated[bool, quantity("The queue manager provides the destination queue", example=False)] | None
+    ) = None
     existing_subscriptions: (
         Annotated[int, quantity("Subscriptions that there are already", ge=0, example=0)] | None
     ) = None
@@ -71,8 +85,9 @@ class ClientChannel(Row):
     read_ahead: Annotated[bool, quantity("Messages are sent before they are asked for", example=False)] = (
         False
     )
-    message_bytes: MessageBytes
-    persistent: Persistent
+    ssl: Annotated[bool, quantity("The channel is encrypted", example=False)] = False
+    message_bytes: MessageBytes | None = None
+    persistent: Persistent | None = None
 
 
 class StoredObject(Row):
@@ -82,12 +97,22 @@ class StoredObject(Row):
 
     family: Annotated[Literal["stored_object"], quantity("Experiment family")] = "stored_object"
     object_kind: Annotated[
-        Literal["topic", "queue", "subscription", "message", "page_set"],
+        Literal["topic", "queue", "subscription", "message"],
         quantity("What is stored", example="topic"),
     ]
-    objects: Annotated[int, quantity("How many", ge=0, example=1)] = 1
+    objects: Annotated[int, quantity("How many are added to the queue manager", ge=0, example=1)] = 1
     name_bytes: (
         Annotated[int, quantity("Length of the topic string or the name", unit="bytes", ge=0, example=50)]
+        | None
+    ) = None
+    page_set: Annotated[int, quantity("The page set alone, of several", ge=0, le=99)] | None = None
+    message_bytes: MessageBytes | None = None
+    message_properties: MessageProperties | None = None
+    property_format: (
+        Annotated[
+            Literal["none", "msgprop", "rfh2", "compat", "dropped"],
+            quantity("How a subscription passes properties on (PSPROP); dropped: its queue takes them off"),
+        ]
         | None
     ) = None
 
