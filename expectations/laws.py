@@ -53,9 +53,9 @@ _CONTRADICTS = """(
       printed_high < derived_low - 1e-9 * abs(derived_low)
       OR printed_low > derived_high + 1e-9 * abs(derived_high)
     )"""
-_WRONG_WAY_ROUND = """(
+_WRONG_WAY_ROUND = """coalesce(
       derivation_rule IN ('ratio', 'restatement') AND derived_low < value + (printed_high - printed_low)
-      AND derived_high > value - (printed_high - printed_low)
+      AND derived_high > value - (printed_high - printed_low), false
     )"""
 
 

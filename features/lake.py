@@ -31,6 +31,14 @@ class NoSuchTable(Exception):
     """The table has never been written."""
 
 
+class NoSuchVersion(Exception):
+    """The table never had this version."""
+
+
+class WriteFailed(Exception):
+    """A table could not be written; what was there before still is."""
+
+
 class BadPredicate(Exception):
     """A predicate that is not SQL over the table's columns."""
 
@@ -75,9 +83,6 @@ class Lake:
 
     def _commit(self, table: Table, frame: DataFrame, current: DeltaTable | None) -> Written:
         """Against the snapshot `current`: a change that somebody else made since then fails this one."""
-        from deltalake import CommitProperties
-        from deltalake.transaction import create_table_with_add_actions
-
         from features.schemas import spark_schema
 
         schema = spark_schema(table)
@@ -87,29 +92,48 @@ class Lake:
             rows, fingerprint = _fingerprint(frame)
             if current and (last := _last_commit(table, current)).fingerprint == fingerprint:
                 return last
-            actions = self._write_files(table, frame)
+            try:
+                self._add(table, current, self._write_files(table, frame), rows, fingerprint)
+            except Exception as error:  # Spark's, the file system's, or a commit that came in between
+                raise WriteFailed(f"table {table.name} could not be written: {_root_cause(error)}") from error
         finally:
             frame.unpersist()
+        return Written(table.name, self.version(table), rows, fingerprint, changed=True)
+
+    def _add(
+        self, table: Table, current: DeltaTable | None, files: list[AddAction], rows: int, fingerprint: str
+    ) -> None:
+        """One log entry: from here on these files are the table."""
+        from deltalake import CommitProperties
+        from deltalake.transaction import create_table_with_add_actions
+
         commit = CommitProperties(custom_metadata={_FINGERPRINT: fingerprint, _ROWS: str(rows)})
         if current is None:
             create_table_with_add_actions(
-                self.uri(table), _delta_schema(table), list(actions), mode="error", name=table.name,
+                self.uri(table), _delta_schema(table), list(files), mode="error", name=table.name,
                 description=table.description, commit_properties=commit,
             )  # fmt: skip
         else:
             current.create_write_transaction(
-                list(actions), "overwrite", _delta_schema(table), commit_properties=commit
+                list(files), "overwrite", _delta_schema(table), commit_properties=commit
             )
-        return Written(table.name, self.version(table), rows, fingerprint, changed=True)
 
     def delta(self, table: Table, version: int | None = None) -> DeltaTable:
         from deltalake import DeltaTable
-        from deltalake.exceptions import TableNotFoundError
+        from deltalake.exceptions import DeltaError, TableNotFoundError
 
         try:
-            return DeltaTable(self.uri(table), version=version)
+            newest = DeltaTable(self.uri(table))
         except TableNotFoundError as error:
             raise NoSuchTable(f"table {table.name} does not exist yet") from error
+        if version is not None:
+            try:
+                newest.load_as_version(version)
+            except (DeltaError, OverflowError) as error:
+                raise NoSuchVersion(
+                    f"table {table.name} has versions 0 to {newest.version()}, not {version}"
+                ) from error
+        return newest
 
     def spark(self, table: Table, spark: SparkSession, version: int | None = None) -> DataFrame:
         """The table as Spark reads it: the files of one version, never the folder."""
@@ -183,6 +207,13 @@ class Lake:
                     )
                 )
         return actions
+
+
+def _root_cause(error: Exception) -> str:
+    """The innermost reason of a Spark error, in a line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return (causes or lines or [type(error).__name__])[-1 if causes else 0].removeprefix("Caused by:").strip()
 
 
 def _last_commit(table: Table, delta: DeltaTable) -> Written:

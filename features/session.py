@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from features.java import java_home
@@ -13,6 +14,9 @@ from twin.core.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_QUIET = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
 
 
 def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
@@ -37,9 +41,8 @@ def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
         builder = (
             builder.config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+            .config("spark.driver.extraJavaOptions", f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {_QUIET}")
             .config("spark.sql.warehouse.dir", (settings.home / "spark-warehouse").as_uri())
-            .config("spark.log.level", "ERROR")
         )
     return builder.getOrCreate()
 

@@ -44,7 +44,7 @@ def test_the_import_rules_hold(copy):
         ("twin/core/settings.py", "import features.lake"),
         ("features/lake.py", "import training.regression"),
         ("expectations/gate.py", "import twin.app.cli"),
-        ("twin/sources/report.py", "import pyspark"),
+        ("twin/sources/document.py", "import pyspark"),
         ("training/domain.py", "import dags.assets"),
     ],
 )

@@ -36,8 +36,8 @@ def test_schema_tells_unit_and_range_of_every_column(twin, name):
     columns = json.loads(twin("schema", name, "--json").output)
     assert all(column["description"] for column in columns)
     if name in FAMILIES:
-        size = next(column for column in columns if column["column"] == "message_bytes")
-        assert (size["unit"], size["required"]) == ("bytes", True)
+        clock = next(column for column in columns if column["column"] == "mhz")
+        assert (clock["unit"], clock["allowed"], clock["required"]) == ("MHz", "> 0, <= 10000", False)
 
 
 def test_schema_lists_families_and_tables(twin):

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import errno
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 from deltalake import DeltaTable
 
-from features.lake import Lake, NoSuchTable
+from features.lake import BadPredicate, Lake, NoSuchTable, WriteFailed
 from features.schemas import spark_schema
 from twin.core.tables import FINDINGS, TABLES
 
@@ -77,7 +81,7 @@ def test_of_two_writers_at_once_neither_is_lost_silently(lake, frame):
         writer.__dict__ = dict(lake.__dict__)
         try:
             outcome[line] = writer.replace(FINDINGS, frame({"line": line})).version
-        except Exception as error:
+        except WriteFailed as error:
             outcome[line] = error
 
     threads = [threading.Thread(target=write, args=(line,)) for line in (2, 3)]
@@ -101,3 +105,84 @@ def test_every_table_can_be_written_empty_and_read(lake, spark):
             lake.replace(table, spark.createDataFrame([], spark_schema(table)))
             assert lake.spark(table, spark).count() == 0
             assert DeltaTable(lake.uri(table)).schema().to_json().count('"comment"') == len(table.fields)
+
+
+def test_parts_that_are_not_written_stay(lake, frame):
+    lake.replace_parts(
+        FINDINGS, frame({"source_id": "a", "line": 1}, {"source_id": "b", "line": 2}), "source_id"
+    )
+    lake.replace_parts(
+        FINDINGS, frame({"source_id": "b", "line": 3}, {"source_id": "b", "line": 4}), "source_id"
+    )
+    kept = lake.pandas(FINDINGS).sort_values("line")
+    assert list(zip(kept["source_id"], kept["line"], strict=True)) == [("a", 1), ("b", 3), ("b", 4)]
+
+
+def test_a_new_column_can_be_added_to_a_table_that_exists(lake, frame, spark):
+    import dataclasses
+
+    older = dataclasses.replace(FINDINGS, fields=FINDINGS.fields[:-1])
+    lake.replace(older, frame({"line": 1}).drop("message"))
+    lake.replace_parts(FINDINGS, frame({"line": 2, "source_id": "t"}), "source_id")
+    rows = lake.pandas(FINDINGS).sort_values("line")
+    assert rows["message"].tolist() == [None, "because"]
+    assert lake.spark(FINDINGS, spark).count() == 2
+
+
+def test_a_predicate_ranges_over_the_columns(lake, frame):
+    lake.replace(FINDINGS, frame({"line": 1}, {"line": 2}, {"line": 3}))
+    assert lake.arrow(FINDINGS, where="line > 1 AND severity = 'error'").num_rows == 2
+    for predicate in ("nothing = 1", "line >", "1 = 1) UNION (SELECT 1", "line = 1; DROP TABLE findings"):
+        with pytest.raises(BadPredicate):
+            lake.arrow(FINDINGS, where=predicate)
+
+
+def test_no_space_left_names_the_table_and_changes_nothing(lake, frame, monkeypatch):
+    lake.replace(FINDINGS, frame({"line": 1}))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "_write_files", full)
+        with pytest.raises(WriteFailed, match=r"findings .* No space left"):
+            lake.replace(FINDINGS, frame({"line": 2}))
+    assert lake.pandas(FINDINGS)["line"].tolist() == [1]
+    lake.replace(FINDINGS, frame({"line": 2}))
+    assert lake.pandas(FINDINGS)["line"].tolist() == [2]
+
+
+KILLED_BEFORE_ITS_COMMIT = """
+import os, signal
+from features.bronze import rows_frame
+from features.lake import Lake
+from features.session import spark_session
+from twin.core.measurement import Finding
+from twin.core.settings import Settings
+from twin.core.tables import FINDINGS
+
+class Killed(Lake):
+    def _add(self, *_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+settings = Settings.from_environment()
+said = dict.fromkeys(("rule", "figure_id", "source_id", "printed", "expected", "message"), "x")
+finding = Finding(**said, severity="error", line=9)
+Killed(settings).replace(FINDINGS, rows_frame(spark_session(settings), FINDINGS, [finding]))
+"""
+
+
+def test_killed_in_the_middle_of_a_write(lake, frame):
+    lake.replace(FINDINGS, frame({"line": 1}))
+    killed = subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_COMMIT], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert lake.version(FINDINGS) == 0
+    assert lake.pandas(FINDINGS)["line"].tolist() == [1]
+    assert lake.replace(FINDINGS, frame({"line": 2})).version == 1
+
+
+def test_a_second_change_of_several_tables_waits_for_the_first(lake):
+    from filelock import Timeout
+
+    with lake.exclusive(), pytest.raises(Timeout):
+        lake.exclusive().acquire(timeout=0.1)

@@ -5,7 +5,8 @@ import pytest
 from training.encoding import FEATURES, encode, with_derived
 from training.regression import ThroughputRegression
 from twin.app.describing import flat_example
-from twin.core.tables import TARGETS
+from twin.core.configuration import Configuration
+from twin.core.tables import TARGETS, TRAINING_SET
 
 SIZES = (256, 1024, 4096, 16384)
 
@@ -17,17 +18,12 @@ def training_rows():
         for persistent in (False, True):
             for nodes in (0, 1, 2, 5):
                 rate = 1 / ((20e-6 + 10e-9 * size + 50e-6 * nodes) * (10 if persistent else 1))
+                changes = {"message_bytes": size, "persistent": persistent, "compute_nodes": nodes}
                 rows.append(
-                    flat_example("message_flow")
-                    | {
-                        "message_bytes": size,
-                        "persistent": persistent,
-                        "compute_nodes": nodes,
-                        "subscribers": None,
-                    }
+                    Configuration.from_flat(flat_example("message_flow") | changes).flat()
                     | {"source_id": "s", "exam_group": f"{nodes}", "throughput_msgs_per_s": rate}
                 )
-    return with_derived(pd.DataFrame(rows).assign(routing=None))
+    return with_derived(pd.DataFrame(rows, columns=TRAINING_SET.columns))
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,7 @@ def ingest(
 ) -> None:
     """Read documents into bronze and validate: silver, quarantine, findings. A file that cannot be read is
     refused with the reason and changes nothing; the others are taken. Exit code 2 if any was refused."""
+    from features.lake import WriteFailed
     from twin.app.pipeline import ingest_documents
     from twin.sources.documents import ReadDocument, Refused, files_in, read_document
 
@@ -67,7 +68,10 @@ def ingest(
     tables = {}
     if documents:
         with _err.status("reading and validating") if _err.is_terminal else nullcontext():
-            tables = ingest_documents(Settings.from_environment(), documents.values())
+            try:
+                tables = ingest_documents(Settings.from_environment(), documents.values())
+            except WriteFailed as error:
+                _fail(1, f"{error}; nothing of this run was committed to it, the next run starts afresh")
     if as_json:
         cards = [document.card.model_dump(mode="json") for document in documents.values()]
         print(json.dumps({"documents": cards, "tables": tables, "refused": refused}))
@@ -94,7 +98,7 @@ def export(
     version: Annotated[int | None, typer.Option(help="An older version; the newest when left out.")] = None,
 ) -> None:
     """Write a table to standard output."""
-    from features.lake import BadPredicate, Lake, NoSuchTable
+    from features.lake import BadPredicate, Lake, NoSuchTable, NoSuchVersion
     from twin.app.exporting import FORMATS
     from twin.core.tables import TABLES
 
@@ -105,8 +109,10 @@ def export(
         _fail(2, f"{fmt!r} is none of {', '.join(FORMATS)}")
     try:
         rows = Lake(Settings.from_environment()).arrow(kept[table], version, where)
-    except (BadPredicate, NoSuchTable) as error:
-        _fail(2 if isinstance(error, BadPredicate) else 1, str(error))
+    except (BadPredicate, NoSuchVersion) as error:
+        _fail(2, str(error))
+    except NoSuchTable as error:
+        _fail(1, str(error))
     FORMATS[fmt](rows)
 
 
