@@ -207,7 +207,7 @@ REPEATED_TABLE = Law(
           AS cells
       FROM (
         SELECT *, regexp_replace(row_keys, '"(box|caption)[a-z_]*": "[^"]*"(, )?', '') AS keys
-        FROM {batch} WHERE source_kind = 'table' AND restates IS NULL
+        FROM {batch} WHERE source_kind = 'table' AND restates IS NULL AND fact_kind = 'measurement'
       ) GROUP BY source_id, table_label, line
     ), pair AS (
       SELECT later.source_id, later.table_label, earlier.table_label AS other, later.line,
@@ -230,33 +230,43 @@ REPEATED_TABLE = Law(
 )
 
 
-def _never_faster(name: str, growing: str, description: str) -> Law:
-    """Of two figures whose configurations differ in one column only, the larger one is not faster."""
+def _never_less(
+    name: str, growing: str, description: str, costs: dict[str, float], rates: dict[str, float]
+) -> Law:
+    """Of two figures whose configurations differ in one column only, the larger one does not cost less nor go
+    faster, beyond the noise that is given for each metric."""
     same = ", ".join(column for column in _CONFIGURATION if column != growing)
+    metrics = ", ".join(f"'{metric}'" for metric in (*costs, *rates))
+    breaks = " ".join(
+        [f"WHEN '{metric}' THEN value < smaller_value * (1 - {noise})" for metric, noise in costs.items()]
+        + [f"WHEN '{metric}' THEN value > smaller_value * (1 + {noise})" for metric, noise in rates.items()]
+    )
+    bound = " ".join([f"WHEN '{metric}' THEN 'at least '" for metric in costs] + ["ELSE 'at most '"])
     return Law(
         name,
         "warning",
         description,
         f"""
-    SELECT figure_id, source_id, line, printed,
-      concat(CASE metric WHEN 'elapsed_ms' THEN 'at least ' ELSE 'at most ' END, smaller_printed) AS expected,
-      format_string('faster than with {growing} %d on line %d', smaller, smaller_line) AS message
+    SELECT figure_id, source_id, line, printed, concat(CASE metric {bound} END, smaller_printed) AS expected,
+      format_string('{growing} %d, and less than with %d on line %d', {growing}, smaller, smaller_line)
+        AS message
     FROM (
       SELECT *, lag({growing}) OVER growth AS smaller, lag(value) OVER growth AS smaller_value,
         lag(printed) OVER growth AS smaller_printed, lag(line) OVER growth AS smaller_line
       FROM {{batch}}
-      WHERE metric IN ('throughput_msgs_per_s', 'elapsed_ms') AND source_kind = 'table' AND restates IS NULL
+      WHERE metric IN ({metrics}) AND source_kind = 'table' AND restates IS NULL
         AND configuration_id IS NOT NULL
-      WINDOW growth AS (
-        PARTITION BY source_id, table_label, column_index, metric, {same} ORDER BY {growing}, line
-      )
+      WINDOW growth AS (PARTITION BY source_id, table_label, metric, box, {same} ORDER BY {growing}, line)
     )
-    WHERE {growing} > smaller AND CASE metric
-      WHEN 'elapsed_ms' THEN value < smaller_value * (1 - {NOISE})
-      ELSE value > smaller_value * (1 + {NOISE}) END
+    WHERE {growing} > smaller AND CASE metric {breaks} END
     """,
     )
 
+
+_TIMES = {"elapsed_ms": NOISE}
+_RATES = {"throughput_msgs_per_s": NOISE}
+# storage is counted, not timed
+_STORAGE = {"channel_memory_kb": 0.0}
 
 MEASUREMENT_LAWS: tuple[Law, ...] = (
     UTILISATION,
@@ -275,6 +285,11 @@ MEASUREMENT_LAWS: tuple[Law, ...] = (
     VALUE_IN_RANGE,
     SHIFTED_CELLS,
     REPEATED_TABLE,
-    _never_faster("larger_message_faster", "message_bytes", "A larger message is not faster"),
-    _never_faster("more_subscribers_faster", "subscribers", "More subscribers are not served faster"),
+    _never_less("larger_message_faster", "message_bytes", "A larger message is not faster", _TIMES, _RATES),
+    _never_less(
+        "larger_message_smaller", "message_bytes", "A larger message takes no less storage", _STORAGE, {}
+    ),
+    _never_less(
+        "more_subscribers_faster", "subscribers", "More subscribers are not served faster", _TIMES, _RATES
+    ),
 )

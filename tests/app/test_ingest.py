@@ -39,6 +39,7 @@ FAULTS = {
         "claim": [147],  # "consistently"; three rows say otherwise
     },
     "wmq-v53-windows-clusters": {
+        "count": [379],  # two further changes; the discussion lists three
         "restatement": [304],  # eleven suppressed messages; a note says eight
     },
     "wmq-v7-zos": {
@@ -48,7 +49,7 @@ FAULTS = {
         "restated_configuration": [723],  # the cost of the durable subscription, called non-durable
         "rounding": [723, 869, 965],
         "claim": [873, 1146],
-        "repeated_table": [1065, 1066, 1067, 1068],
+        "larger_message_smaller": [964],  # 228 KB for 10 KB messages, 234 KB for 1 KB
     },
 }
 
@@ -118,7 +119,7 @@ def test_export_takes_a_predicate_a_format_and_a_version(twin):
     assert all(row["configuration_id"] and row["exam_group"] == "Figure 4" for row in rows)
     header, *lines = twin("export", "figures", "--version", "0").output.splitlines()
     assert header.startswith("figure_id,source_id,line")
-    assert len(lines) == 2499
+    assert len(lines) == 2501
 
 
 @pytest.mark.parametrize(

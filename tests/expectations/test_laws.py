@@ -152,12 +152,20 @@ def test_a_larger_message_that_is_faster(accused):
         figure(line, rate, message_bytes=1024 * line)
         for line, rate in enumerate(["100", "105", "150"], start=1)
     ]
-    assert accused("larger_message_faster", *rates) == [3]
+    assert accused("larger_message_faster", "larger_message_smaller", *rates) == [3]
     times = [
         figure(line, time, "elapsed_ms", message_bytes=1024 * line)
         for line, time in enumerate(["100", "95", "60"], start=1)
     ]
     assert accused("larger_message_faster", *times) == [3]
+
+
+def test_a_larger_message_that_takes_less_storage(accused):
+    sizes = [
+        figure(line, size, "channel_memory_kb", message_bytes=1024 * line)
+        for line, size in enumerate(["234", "228", "351"], start=1)
+    ]
+    assert accused("larger_message_smaller", *sizes) == [2]
 
 
 def test_more_subscribers_that_are_served_faster(accused):

@@ -111,8 +111,13 @@ def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Writ
     from expectations.summary import write_summary
     from features.silver import interpreted, split
 
-    candidates = interpreted(lake.spark(FIGURES, spark)).persist()
-    findings = findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS)
+    figures = lake.spark(FIGURES, spark)
+    candidates = interpreted(figures).persist()
+    findings = (
+        findings_of(settings, FIGURES, figures, ())
+        .unionByName(findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS))
+        .dropDuplicates(list(FINDINGS.key))  # columns that both tables have are checked in both
+    )
     trusted, quarantined = split(candidates, findings)
     written = [
         lake.replace(FINDINGS, findings),

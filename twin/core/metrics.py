@@ -132,6 +132,8 @@ _DECLARED = (
     Field("admin_nodes", "number", "Topics of a tree that are defined by command", None, 0),
     Field("tree_levels", "number", "Levels of a topic tree", None, 1),
     Field("scavenger_runs", "number", "Times that emptied pages are collected", None, 0),
+    Field("tuning_steps", "integer", "Steps that a recovery took", None, 1),
+    Field("further_changes", "integer", "Changes beyond those of another test", None, 0),
     # storage
     Field("disks", "number", "Disk drives, or logical ones, of a machine", None, 0),
     Field("array_disks", "number", "Disk drives of an array that several machines share", None, 0),
