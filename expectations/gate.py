@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from expectations.data_docs import make_offline
 from expectations.laws import Law
-from expectations.suites import suite
+from expectations.suites import TABLE_RULE, suite
 from features.schemas import spark_schema
 from twin.core.settings import Settings
 from twin.core.tables import FINDINGS, Table
@@ -26,7 +26,7 @@ _FINDING_COLUMNS = ("figure_id", "source_id", "line", "printed", "expected", "me
 
 
 class SuiteCannotRun(Exception):
-    """An expectation raised instead of answering."""
+    """An expectation raised instead of answering, or the frame is not the table it is meant to be."""
 
 
 def findings_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]) -> DataFrame:
@@ -78,9 +78,22 @@ def _run(
     (outcome,) = checkpoint.run(batch_parameters={"dataframe": frame}).run_results.values()
     make_offline(docs_index(settings).parent)
     for result in outcome.results:
-        if (result.exception_info or {}).get("raised_exception"):
-            raise SuiteCannotRun(f"{result.expectation_config.meta['rule']}: {result.exception_info}")
+        _check_it_ran(result)
     return list(outcome.results)
+
+
+def _check_it_ran(result: ExpectationValidationResult) -> None:
+    """A rule that raised, or that is about the table as a whole, has no rows that could be findings."""
+    rule = result.expectation_config.meta["rule"]
+    info = result.exception_info or {}
+    # the information stands alone, or once for each metric that raised
+    raised = [
+        part for part in (info, *info.values()) if isinstance(part, dict) and part.get("raised_exception")
+    ]
+    if raised:
+        raise SuiteCannotRun(f"{rule}: {raised[0].get('exception_message')}")
+    if rule == TABLE_RULE and not result.success:
+        raise SuiteCannotRun(f"the table has other columns than declared: {result.result}")
 
 
 def _file_context(settings: Settings) -> FileDataContext:

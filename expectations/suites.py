@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
 
+TABLE_RULE = "columns"
+
+
 def suite(table: Table, laws: tuple[Law, ...]) -> ExpectationSuite:
     from great_expectations import ExpectationSuite
 
@@ -28,7 +31,7 @@ def _table_rules(table: Table) -> list[Expectation]:
         gxe.ExpectTableColumnsToMatchSet(
             column_set=list(table.columns),
             exact_match=True,
-            **_named("columns", "error", "the declared columns"),
+            **_named(TABLE_RULE, "error", "the declared columns"),
         )
     ]
     if len(table.key) == 1:

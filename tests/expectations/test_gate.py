@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from expectations.gate import docs_index, findings_of
-from expectations.laws import MEASUREMENT_LAWS
+from expectations.gate import SuiteCannotRun, docs_index, findings_of
+from expectations.laws import MEASUREMENT_LAWS, Law
 from features.bronze import rows_frame
 from features.schemas import spark_schema
 from features.silver import interpreted
@@ -66,6 +66,17 @@ def planted(found, clean):
     twice = clean.where("line = 931").first().asDict()
     changes = {(line, ordinal, column): value for line, ordinal, column, value in PLANTED.values()}
     return twice["figure_id"], found(changes, add=[twice])
+
+
+def test_a_frame_with_other_columns_cannot_be_validated(gate_settings, clean):
+    with pytest.raises(SuiteCannotRun, match="other columns"):
+        findings_of(gate_settings, MEASUREMENTS, clean.withColumnRenamed("box", "crate"), ())
+
+
+def test_a_law_that_is_no_query_cannot_be_run(gate_settings, clean):
+    law = Law("broken", "error", "Nothing", "SELECT nothing FROM {batch}")
+    with pytest.raises(SuiteCannotRun, match="broken"):
+        findings_of(gate_settings, FIGURES, clean.limit(0), (law,))
 
 
 @pytest.mark.parametrize("rule", PLANTED)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from twin.sources.declarations import RowDeclaration
 from twin.sources.layouts import MissingTable
 from twin.sources.reading import MissingStatement, read_figures, read_unknown, recognise
 
@@ -81,6 +82,16 @@ def test_missing_column_is_named_with_its_table_and_line(document, report):
 def test_truncated_document_names_the_first_table_it_lacks(document, report):
     with pytest.raises(MissingTable, match="Figure 1"):
         read_figures(replace(document, lines=document.lines[:18]), report)
+
+
+def test_a_row_that_is_not_declared_is_named(document, report):
+    table = report.tables[2]
+    rows = [RowDeclaration(label="Small", facts=table.columns[1].facts)]
+    declared = report.model_copy(
+        update={"tables": [table.model_copy(update={"rows": rows})], "statements": []}
+    )
+    with pytest.raises(MissingTable, match=r"Kinds \(line 30\): no row 'Large"):
+        read_figures(document, declared)
 
 
 def test_missing_sentence_is_named(document, report):

@@ -87,7 +87,7 @@ class RowDeclaration(Declaration):
     label: str  # a pattern for the row's first cells, joined by a space
     facts: list[Fact] = []
     configuration: dict[str, Any] = {}
-    skip: bool = False
+    skip: bool = False  # such rows hold no figures, wherever they stand
 
 
 class TableDeclaration(Declaration):

@@ -13,7 +13,7 @@ from itertools import accumulate
 from twin.core.measurement import Origin, PrintedFigure
 from twin.sources.declarations import Column, Fact, Report, RowDeclaration, TableDeclaration
 from twin.sources.document import Document
-from twin.sources.layouts import PrintedRow, PrintedTable, any_tables, clean, find_table
+from twin.sources.layouts import MissingTable, PrintedRow, PrintedTable, any_tables, clean, find_table
 
 
 class MissingStatement(Exception):
@@ -86,19 +86,22 @@ def _in_tables(document: Document, report: Report) -> Iterator[_Found]:
 def _declared_rows(
     table: PrintedTable, declared: TableDeclaration
 ) -> Iterator[tuple[PrintedRow, int | None]]:
-    """Rows with the number of their declaration, where rows are declared."""
+    """Rows with the number of their declaration, where rows are declared; none is passed over in silence."""
     if not declared.rows:
         yield from ((row, None) for row in table.rows)
         return
-    number = 0
+    next_row = 0
     for row in table.rows:
         label = clean(" ".join(row.cells))
-        for candidate in range(number, len(declared.rows)):
-            if re.match(declared.rows[candidate].label, label):
-                number = candidate + 1
-                if not declared.rows[candidate].skip:
-                    yield row, candidate
+        if any(one.skip and re.match(one.label, label) for one in declared.rows):
+            continue
+        for number in range(next_row, len(declared.rows)):
+            if not declared.rows[number].skip and re.match(declared.rows[number].label, label):
+                next_row = number + 1
+                yield row, number
                 break
+        else:
+            raise MissingTable(f"table {declared.label} (line {row.line}): no row {label!r} is declared here")
 
 
 def _in_row(
