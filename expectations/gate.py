@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from great_expectations.data_context import FileDataContext
     from pyspark.sql import DataFrame
 
-_FINDING_COLUMNS = ("figure_id", "source_id", "line", "printed", "expected", "message")
+_KEYS = ("figure_id", "source_id", "line", "printed")
+_LAW_COLUMNS = (*_KEYS, "expected", "message")
 
 
 class SuiteCannotRun(Exception):
@@ -32,16 +33,13 @@ class SuiteCannotRun(Exception):
 def findings_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]) -> DataFrame:
     """Validate `frame` as `table`, build the Data Docs, return the findings."""
     spark = frame.sparkSession
+    by_name = {law.name: law for law in laws}
     frame.persist()
     try:
         failed = [result for result in _run(settings, table, frame, laws) if not result.success]
-        by_name = {law.name: law for law in laws}
-        rows: list[dict[str, Any]] = []
-        for result in failed:
-            rule = result.expectation_config.meta
-            law = by_name.get(rule["rule"])
-            found = _rows_of_law(law, frame) if law else _rows_of_column_rule(result, frame)
-            rows += [{"rule": rule["rule"], "severity": rule["severity"], **row} for row in found]
+        rules = {result.expectation_config.meta["rule"] for result in failed}
+        rows = [row for rule in rules & by_name.keys() for row in _rows_of_law(by_name[rule], frame)]
+        rows += _rows_of_column_rules(table, rules - by_name.keys(), frame)
     finally:
         frame.unpersist()
     return spark.createDataFrame(rows, spark_schema(FINDINGS))
@@ -108,11 +106,14 @@ def _file_context(settings: Settings) -> FileDataContext:
 
 def _rows_of_law(law: Law, frame: DataFrame) -> list[dict[str, Any]]:
     frame.createOrReplaceTempView("law_batch")
-    found = frame.sparkSession.sql(law.query.format(batch="law_batch"))
-    return [row.asDict() for row in found.select(*_FINDING_COLUMNS).collect()]
+    found = frame.sparkSession.sql(law.query.format(batch="law_batch")).select(*_LAW_COLUMNS)
+    return [{"rule": law.name, "severity": law.severity, **row.asDict()} for row in found.collect()]
 
 
-def _rows_of_column_rule(result: ExpectationValidationResult, frame: DataFrame) -> list[dict[str, Any]]:
+def _rows_of_column_rules(table: Table, failed: set[str], frame: DataFrame) -> list[dict[str, Any]]:
+    """The failed rules once more, this time for the keys of the rows that fail them."""
+    if not failed:
+        return []
     import great_expectations as gx
 
     context = gx.get_context(mode="ephemeral")
@@ -123,15 +124,17 @@ def _rows_of_column_rule(result: ExpectationValidationResult, frame: DataFrame) 
         .add_batch_definition_whole_dataframe("once")
         .get_batch({"dataframe": frame})
     )
-    keys = [name for name in ("figure_id", "source_id", "line", "printed") if name in frame.columns]
-    expectation = result.expectation_config.to_domain_obj()
-    again = batch.validate(
-        expectation,
-        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": keys},
+    outcome = batch.validate(
+        suite(table, (), only=failed),
+        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": list(_KEYS)},
     )
-    column = result.expectation_config.kwargs.get("column", "")
-    expected = result.expectation_config.meta["expected"]
+    return [row for result in outcome.results for row in _rows_of_result(result)]
+
+
+def _rows_of_result(result: ExpectationValidationResult) -> list[dict[str, Any]]:
+    meta, column = result.expectation_config.meta, result.expectation_config.kwargs["column"]
+    said = {name: meta[name] for name in ("rule", "severity", "expected")}
     return [
-        {key: row[key] for key in keys} | {"expected": expected, "message": f"{column} is {row.get(column)}"}
-        for row in again.result.get("unexpected_index_list") or []
+        said | {key: row[key] for key in _KEYS} | {"message": f"{column} is {row.get(column)}"}
+        for row in result.result.get("unexpected_index_list") or []
     ]

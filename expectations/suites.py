@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from expectations.laws import Law
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
 TABLE_RULE = "columns"
 
 
-def suite(table: Table, laws: tuple[Law, ...]) -> ExpectationSuite:
+def suite(table: Table, laws: tuple[Law, ...], only: Collection[str] | None = None) -> ExpectationSuite:
+    """A table's rules and laws; with `only`, those of these names."""
     from great_expectations import ExpectationSuite
 
-    return ExpectationSuite(
-        name=table.name, expectations=[*_table_rules(table), *(_law_rule(law) for law in laws)]
-    )
+    rules = [*_table_rules(table), *(_law_rule(law) for law in laws)]
+    chosen = [rule for rule in rules if only is None or rule.meta["rule"] in only]
+    return ExpectationSuite(name=table.name, expectations=chosen)
 
 
 def _table_rules(table: Table) -> list[Expectation]:

@@ -93,6 +93,15 @@ def test_a_part_that_contradicts_itself_does_not_accuse_the_total(document, repo
     assert by_rule == {"product": True, "sum": False}
 
 
+def test_nothing_follows_from_what_is_no_number(measured):
+    changes = [("| 1000.00 |", "| lots |")]
+    rate = measured("10.1", changes)[0]
+    assert (rate.value, rate.qualifier) == (None, "text")
+    _, fast, _, factor = measured("1", changes)
+    assert (fast.restates, fast.derived_low) == (rate.figure_id, None)
+    assert factor.derivation_rule is None
+
+
 def test_a_reference_to_nothing_is_an_error_of_the_declaration(measured, document, report):
     lost = report.statements[1].facts[0].restates.model_copy(update={"table": "99"})
     fact = report.statements[1].facts[0].model_copy(update={"restates": lost})

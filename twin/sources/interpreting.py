@@ -146,7 +146,7 @@ class _Interpreter:
         self, one: _Meant, restated: _Meant | None
     ) -> tuple[str | None, str | None, float | None, float | None]:
         if restated is not None:
-            low, high = self._trusted(restated)
+            low, high = self._trusted(restated) or (None, None)
             return "restatement", restated.figure.figure_id, low, high
         derived = self._derivation(one)
         if derived is None or one.fact.derivation is None:
@@ -162,28 +162,32 @@ class _Interpreter:
         key = one.figure.figure_id
         if key not in self._derived:
             self._derived[key] = None  # a figure that follows from itself has no derivation
-            named = {name: self._referred(one, reference) for name, reference in declared.of.items()}
-            values: dict[str, Sequence[Interval]] = self._row_values(one) | {
-                name: [self._trusted(other) for other in others] for name, others in named.items()
+            row = {
+                other.fact.metric: [other]
+                for other in self._same_row(one)
+                if re.search(rf"\b{other.fact.metric}\b", declared.formula)
             }
-            try:
-                interval = evaluate(declared.formula, values)
-            except BadFormula as error:
-                raise BadReference(f"{key}: {error}") from error
-            self._derived[key] = (_with_ids(declared.formula, named, self._same_row(one)), interval)
+            named = row | {name: self._referred(one, reference) for name, reference in declared.of.items()}
+            values = {name: [self._trusted(other) for other in others] for name, others in named.items()}
+            # from what is no number (a cell that says "lots") nothing follows
+            known = {name: [x for x in of if x] for name, of in values.items()}
+            if known == values:
+                self._derived[key] = self._worked_out(one, declared.formula, named, known)
         return self._derived[key]
 
-    def _row_values(self, one: _Meant) -> dict[str, Sequence[Interval]]:
-        values: dict[str, Sequence[Interval]] = {}
-        if one.configuration:
-            for name, value in one.configuration.flat().items():
-                if isinstance(value, int | float):
-                    values[name] = [(float(value), float(value))]
-        formula = one.fact.derivation.formula if one.fact.derivation else ""
-        for other in self._same_row(one):
-            if re.search(rf"\b{other.fact.metric}\b", formula):
-                values[other.fact.metric] = [self._trusted(other)]
-        return values
+    def _worked_out(
+        self, one: _Meant, formula: str, named: dict[str, list[_Meant]], values: dict[str, list[Interval]]
+    ) -> tuple[str, Interval]:
+        columns = one.configuration.flat() if one.configuration else {}
+        numbers = {
+            name: [(float(value), float(value))]
+            for name, value in columns.items()
+            if isinstance(value, int | float)
+        }
+        try:
+            return _with_ids(formula, named), evaluate(formula, numbers | values)
+        except BadFormula as error:
+            raise BadReference(f"{one.figure.figure_id}: {error}") from error
 
     def _same_row(self, one: _Meant) -> list[_Meant]:
         origin = one.figure.origin
@@ -194,12 +198,12 @@ class _Interpreter:
             and (other.figure.origin.line, other.figure.origin.box) == (origin.line, origin.box)
         ]
 
-    def _trusted(self, one: _Meant) -> Interval:
+    def _trusted(self, one: _Meant) -> Interval | None:
         """What a figure stands for: its printed digits, unless they contradict what it follows from."""
         low = one.printed.low if one.printed.low is not None else one.printed.value
         high = one.printed.high if one.printed.high is not None else one.printed.value
         if low is None or high is None:
-            raise BadReference(f"{one.figure.figure_id} is no number that another could follow from")
+            return None
         derived = self._derivation(one)
         if derived and not (low <= derived[1][1] and derived[1][0] <= high):
             return derived[1]
@@ -240,10 +244,9 @@ def _table_fact(table: TableDeclaration, path: list[str]) -> tuple[Fact, Column,
     return (row.facts or column.facts)[numbers["facts"]], column, row.configuration
 
 
-def _with_ids(formula: str, named: dict[str, list[_Meant]], row: list[_Meant]) -> str:
+def _with_ids(formula: str, named: dict[str, list[_Meant]]) -> str:
     """The formula with each name replaced by the figures it stands for."""
-    ids = {other.fact.metric: [other.figure.figure_id] for other in row}
-    ids |= {name: [other.figure.figure_id for other in others] for name, others in named.items()}
+    ids = {name: [other.figure.figure_id for other in others] for name, others in named.items()}
 
     def replaced(match: re.Match[str]) -> str:
         found = ids.get(match.group())
