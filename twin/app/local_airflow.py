@@ -14,12 +14,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from twin.core.settings import PROJECT, Settings
 
@@ -203,16 +204,29 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _end(children: Any, patience_s: float = 20) -> None:
+def _end(children: Iterable[subprocess.Popen[bytes]], patience_s: float = 20) -> None:
+    """The components and all that they started: a running task has a session of its own, and a JVM."""
     children = list(children)
+    family = [one for child in children for one in _descendants(child.pid)]
     for child in children:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGTERM)
-    deadline = time.monotonic() + patience_s
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
+            one.terminate()
+    psutil.wait_procs(family, timeout=patience_s)
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
     for child in children:
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(max(0.1, deadline - time.monotonic()))
-        # whatever the group's head left behind
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def _descendants(pid: int) -> list[psutil.Process]:
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []

@@ -1,0 +1,47 @@
+"""Ctrl-C in the middle of the main job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+
+
+def started_for(home):
+    """Living processes whose environment names this home."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("TWIN_HOME") == str(home) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline()))
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_an_interrupted_run_leaves_no_process_behind(tmp_path):
+    home = tmp_path / "home"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "twin.app", "run"],
+        env=environment | {"TWIN_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert "Airflow is up" in run.stdout.readline()
+        deadline = time.monotonic() + 60
+        while not any("SparkSubmit" in command for command in started_for(home)):
+            assert time.monotonic() < deadline, "no task started Spark"
+            time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=60) == 130
+        assert started_for(home) == []
+    finally:
+        if run.poll() is None:
+            run.kill()
