@@ -9,8 +9,10 @@ STAMP  := $(VENV)/.ready
 env: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $$(command -v $(PYTHON) || command -v python3) -m venv $(VENV)
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "brokertwin needs CPython 3.11, this is " + sys.version)'
+	@test -x $(BIN)/python || { \
+	  python=$$(command -v $(PYTHON) || command -v python3) || { echo "brokertwin needs CPython 3.11"; exit 1; }; \
+	  $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "brokertwin needs CPython 3.11, this is " + sys.version)' \
+	  && $$python -m venv $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv -c constraints.txt
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode -c constraints.txt -e '.[dev]'
 	@touch $@
