@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +57,14 @@ def train(settings: Settings) -> Trained:
     if champion is not None and champion.tags.get(_TRAINING_KEY) == key:
         return Trained(str(champion.version), changed=False, scores=_scores_of(client, champion))
     model, scores = ThroughputRegression.fit(lake.pandas(TRAINING_SET, data.version), data.version)
-    version = _register(client, model, asdict(scores), key, data.version)
-    return Trained(version, changed=True, scores=asdict(scores))
+    registered = _register(client, model, asdict(scores), key, data.version)
+    return Trained(registered, changed=True, scores=asdict(scores))
 
 
 def champion_summary(settings: Settings) -> Trained:
     """The champion's version and the scores it was registered with."""
     client = _client(settings)
-    champion = _champion(client)
-    if champion is None:
-        raise NoChampion("no model is registered yet: run `make run` first")
+    champion = _champion_or_raise(client)
     return Trained(str(champion.version), changed=False, scores=_scores_of(client, champion))
 
 
@@ -73,10 +72,7 @@ class RegisteredPredictor:
     """The champion as a Predictor."""
 
     def __init__(self, settings: Settings) -> None:
-        client = _client(settings)
-        champion = _champion(client)
-        if champion is None:
-            raise NoChampion("no model is registered yet: run `make run` first")
+        champion = _champion_or_raise(_client(settings))
         import mlflow
 
         self.version = str(champion.version)
@@ -131,13 +127,18 @@ def _register(
             python_model=str(Path(__file__).with_name("served_model.py")),
             artifacts={"model": folder},
             signature=signature(),
-            pip_requirements=["brokertwin"],
+            pip_requirements=_requirements(),
             registered_model_name=MODEL,
         )
-    version = str(logged.registered_model_version)
-    client.set_model_version_tag(MODEL, version, _TRAINING_KEY, key)
-    client.set_registered_model_alias(MODEL, CHAMPION, version)
-    return version
+    registered = str(logged.registered_model_version)
+    client.set_model_version_tag(MODEL, registered, _TRAINING_KEY, key)
+    client.set_registered_model_alias(MODEL, CHAMPION, registered)
+    return registered
+
+
+def _requirements() -> list[str]:
+    """What the model's file needs beside this project, which is on no index and has to be installed."""
+    return [f"{name}=={version(name)}" for name in ("numpy", "pandas", "pydantic", "xgboost-cpu")]
 
 
 def _client(settings: Settings) -> MlflowClient:
@@ -168,14 +169,21 @@ def _champion(client: MlflowClient) -> ModelVersion | None:
         raise
 
 
-def _scores_of(client: MlflowClient, version: ModelVersion) -> dict[str, float]:
-    return dict(client.get_run(version.run_id).data.metrics)
+def _champion_or_raise(client: MlflowClient) -> ModelVersion:
+    champion = _champion(client)
+    if champion is None:
+        raise NoChampion("no model is registered yet: run `make run` first")
+    return champion
+
+
+def _scores_of(client: MlflowClient, model: ModelVersion) -> dict[str, float]:
+    return dict(client.get_run(model.run_id).data.metrics)
 
 
 def _training_key(fingerprint: str) -> str:
     """Identifies what a model is made of: the data, and the code and parameters that learn from it."""
     digest = hashlib.sha256(fingerprint.encode())
     for package in ("training", "features", "twin/core"):
-        for path in sorted((PROJECT / package).glob("*.py")):
+        for path in sorted((PROJECT / package).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

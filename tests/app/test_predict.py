@@ -50,7 +50,7 @@ def rejects(path):
 
 def test_answers_come_in_the_order_of_the_requests(tmp_path):
     rows = [GOOD | {"request_id": f"r{size}", "message_bytes": size} for size in (9, 3, 7)]
-    answered = answer_file(write_csv(tmp_path / "q.csv", rows), None, MadeUpPredictor())
+    answered = answer_file(write_csv(tmp_path / "q.csv", rows), None, MadeUpPredictor)
     assert answered.answers == tmp_path / "q.predictions.csv"
     assert answered.rejects is None
     written = list(csv.DictReader(answered.answers.open()))
@@ -74,7 +74,7 @@ def test_bad_rows_are_rejected_and_good_ones_answered(tmp_path):
             GOOD | {"os": "aix"},
         ],
     )
-    answered = answer_file(path, tmp_path / "a.jsonl", MadeUpPredictor())
+    answered = answer_file(path, tmp_path / "a.jsonl", MadeUpPredictor)
     assert [row["request_id"] for row in answered.rows] == ["1", "9"]
     assert answered.rows[1]["excuse"] == "not measured"
     assert answered.rejects == tmp_path / "a.rejects.jsonl"
@@ -115,7 +115,7 @@ def test_parquet_in_and_out(tmp_path):
     path = tmp_path / "q.parquet"
     rows = pd.DataFrame([GOOD, flat_example("publication")])  # numbers that a family lacks become NaN
     parquet.write_table(pa.Table.from_pandas(rows), path)
-    answered = answer_file(path, None, MadeUpPredictor())
+    answered = answer_file(path, None, MadeUpPredictor)
     assert parquet.read_table(answered.answers).column_names == list(PREDICTIONS.columns)
     assert len(answered.rows) == 2
 
@@ -145,7 +145,7 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path):
 
 def test_rejects_of_an_earlier_try_do_not_stay(tmp_path):
     path = write_csv(tmp_path / "q.csv", [GOOD | {"cpus": "four"}, GOOD])
-    first = answer_file(path, None, MadeUpPredictor())
+    first = answer_file(path, None, MadeUpPredictor)
     assert first.rejects.exists()
-    answer_file(write_csv(path, [GOOD]), None, MadeUpPredictor())
+    answer_file(write_csv(path, [GOOD]), None, MadeUpPredictor)
     assert not first.rejects.exists()

@@ -212,11 +212,10 @@ def predict(
     NAME.rejects.EXT, with row, field and reason; the others are answered. Exit code 2 if any was."""
     from training.registry import NoChampion, RegisteredPredictor
     from twin.app.predicting import answer_file
-    from twin.app.requests import BadRequestFile, read_requests
+    from twin.app.requests import BadRequestFile
 
     try:
-        read_requests(file)  # bad input is told before a model is loaded
-        answered = answer_file(file, out, RegisteredPredictor(Settings.from_environment()))
+        answered = answer_file(file, out, lambda: RegisteredPredictor(Settings.from_environment()))
     except BadRequestFile as error:
         _fail(2, str(error))
     except NoChampion as error:

@@ -86,7 +86,7 @@ def answer_requests(settings: Settings) -> dict[str, Any]:
     predictor = RegisteredPredictor(settings)
     folder = settings.home / "answers"
     folder.mkdir(parents=True, exist_ok=True)
-    answered: list[Answered] = [answer_file(path, folder / path.name, predictor) for path in waiting]
+    answered: list[Answered] = [answer_file(path, folder / path.name, lambda: predictor) for path in waiting]
     return {
         "files": len(answered),
         "answers": sum(len(one.rows) for one in answered),

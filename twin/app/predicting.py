@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,14 @@ class Answered:
     rejected: list[Reject]
 
 
-def answer_file(path: Path, out: Path | None, predictor: Predictor) -> Answered:
+def answer_file(path: Path, out: Path | None, predictor: Callable[[], Predictor]) -> Answered:
+    """Bad input is told before a predictor is made: loading a model takes seconds."""
     out = out or path.with_name(f"{path.stem}.predictions{path.suffix}")
     if out.suffix.lower() not in FORMATS:
         raise BadRequestFile(f"{out} is none of {', '.join(FORMATS)}")
     rejects_path = out.with_name(f"{out.stem}.rejects{out.suffix}")
     requests = read_requests(path)
-    answers = predictor.predict([configuration for _, configuration in requests.asked])
+    answers = predictor().predict([configuration for _, configuration in requests.asked])
     rows = [
         {"request_id": request_id} | flatten(answer)
         for (request_id, _), answer in zip(requests.asked, answers, strict=True)

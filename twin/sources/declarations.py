@@ -37,7 +37,7 @@ class Reference(Declaration):
     metric: str | None = None  # the referring fact's own metric when left out
     box: str | None = None
     column: str | None = None  # the printed column header
-    keys: dict[str, str] = {}  # printed key cells by printed header; without them, the same configuration
+    keys: dict[str, str] = {}  # printed key cells by printed header
 
 
 class Derivation(Declaration):
@@ -60,7 +60,7 @@ class Fact(Declaration):
     fact_kind: FactKind = "measurement"
     configuration: dict[str, Any] | None = {}  # added to the row's; null: the figure has none
     exam_group: str | None = None
-    restates: Reference | None = None
+    restates: Reference | None = None  # without keys, column and box: the one of the same configuration
     derivation: Derivation | None = None
     value: float | None = None  # where the characters are words
 

@@ -137,7 +137,10 @@ class _Interpreter:
     def _restated(self, one: _Meant) -> _Meant | None:
         if one.fact.restates is None:
             return None
-        found = self._referred(one, one.fact.restates)
+        reference = one.fact.restates
+        found = self._referred(one, reference)
+        if not reference.keys and reference.column is None and reference.box is None:
+            found = [other for other in found if other.configuration_id == one.configuration_id]
         if len({other.figure.origin.printed for other in found}) != 1:
             raise BadReference(f"{one.figure.figure_id} restates {len(found)} figures: {one.fact.restates}")
         return found[0]
@@ -211,7 +214,6 @@ class _Interpreter:
 
     def _referred(self, one: _Meant, reference: Reference) -> list[_Meant]:
         metric = reference.metric or one.fact.metric
-        by_configuration = not reference.keys and reference.column is None and reference.box is None
         here = one.figure.origin
         found = [
             other
@@ -224,10 +226,6 @@ class _Interpreter:
             and reference.box in (None, other.figure.origin.box)
             and reference.column in (None, other.figure.origin.column_header)
             and reference.keys.items() <= other.keys.items()
-            and (
-                not (by_configuration and one.fact.restates is reference)
-                or other.configuration_id == one.configuration_id
-            )
         ]
         if not found:
             raise BadReference(f"{one.figure.figure_id} refers to nothing: {reference}")

@@ -9,28 +9,10 @@ from dataclasses import dataclass
 from twin.core.measurement import Qualifier
 
 _WORDS = {
-    word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-        ]
-    )
-} | {"fifty": 50, "hundred": 100, "one hundred": 100, "thousand": 1000, "one thousand": 1000}
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
+    "fifty": 50, "hundred": 100, "one hundred": 100, "thousand": 1000, "one thousand": 1000,
+}  # fmt: skip
 _NUMBER = re.compile(r"[-+]?\d[\d,\u00a0 ]*(?:\.\d+)?|[-+]?\.\d+")
 _CLOCK = re.compile(r"(\d+):([0-5]\d)")
 _PRODUCT = re.compile(r"\(?\s*\d[\d,.]*(?:\s*\*\s*\d[\d,.]*)+\s*\)?")
