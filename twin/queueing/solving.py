@@ -1,0 +1,187 @@
+"""What a network does: at its own pace, or at an offered rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twin.queueing.approximation import approximate_mva
+from twin.queueing.bounds import capacity
+from twin.queueing.mva import exact_mva
+from twin.queueing.network import Array, BadNetwork, Flags, Network, check
+
+# Beyond these an exact solution costs more than it tells: each multi-server station doubles the work, each
+# customer adds to it
+_MOST_SHARED = 4
+_MOST_CUSTOMERS = 2_000
+_TOLERANCE = 1e-12
+_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One row per station, one column per configuration."""
+
+    network: Network
+    throughput: Array
+    residence: Array
+    saturated: Flags
+
+    @property
+    def response(self) -> Array:
+        """From entering to leaving, all stations together; infinite where the offered rate is too much."""
+        total: Array = self.residence.sum(axis=0)
+        return total
+
+    @property
+    def queue(self) -> Array:
+        """Customers at each station, those in service included (Little's law)."""
+        return self.throughput * self.residence
+
+    @property
+    def utilisation(self) -> Array:
+        """Busy share of each station's servers; of a delay, the customers in it."""
+        work = self.network.rows("demand") + self.network.rows("background")
+        shared = np.where(self.network.queueing[:, None], self.network.rows("servers"), 1.0)
+        busy: Array = self.throughput * work / shared
+        return busy
+
+    @property
+    def capacity(self) -> Array:
+        """The rate at which the first station never rests."""
+        least: Array = capacity(self.network).min(axis=0)
+        return least
+
+    @property
+    def headroom(self) -> Array:
+        """How many times the present rate the busiest station could take, less one."""
+        room: Array = self.capacity / self.throughput - 1
+        return room
+
+    @property
+    def bottleneck(self) -> Sequence[str]:
+        """The station that limits the rate, or the customers when there are too few to fill any station."""
+        alone = self.network.rows("demand").sum(axis=0)
+        limits = capacity(self.network)
+        busiest = limits.argmin(axis=0)
+        few = self.network.admitted() / alone < limits.min(axis=0)
+        names = [station.name for station in self.network.stations]
+        return [
+            self.network.customers if too_few else names[row]
+            for row, too_few in zip(busiest, few, strict=True)
+        ]
+
+
+def solve(network: Network) -> Solution:
+    """The rate at which a fixed population circulates.
+
+    Background work takes servers away: a station with m servers has m - x b of them left at rate x. The rate
+    that leaves just the servers it needs is the only fixed point, for more rate leaves fewer servers.
+    """
+    check(network)
+    background = network.rows("background")
+    population = network.admitted()
+    queueing, demand, servers = network.queueing, network.rows("demand"), network.rows("servers")
+    if not background.any():
+        throughput, residence = _closed(queueing, demand, servers, population)
+        return Solution(network, throughput, residence, np.zeros(network.size, bool))
+
+    highest = capacity(network).min(axis=0)
+
+    def reached(rate: Array) -> Array:
+        return _closed(queueing, demand, _left(servers, background, rate), population)[0]
+
+    throughput = _fixed_point(reached, np.minimum(highest, reached(np.zeros(network.size))))
+    _, residence = _closed(queueing, demand, _left(servers, background, throughput), population)
+    # where a ceiling holds, customers wait in front of it for the rest of their cycle
+    slack = population / throughput - residence.sum(axis=0)
+    columns = np.flatnonzero(throughput >= highest * (1 - _TOLERANCE))
+    residence[capacity(network).argmin(axis=0)[columns], columns] += np.maximum(slack[columns], 0)
+    return Solution(network, throughput, residence, np.zeros(network.size, bool))
+
+
+def _fixed_point(reached: Callable[[Array], Array], high: Array) -> Array:
+    """Where a falling function meets its argument, or `high` where it still lies above it there.
+
+    False position with halving (Illinois) between `high` and what is reached there, which lies below the
+    meeting point; SciPy's element-wise root finder needs three times as long for batches of a few hundred.
+    """
+    low = np.minimum(reached(high), high)
+    over, under = low - high, reached(low) - low
+    before = np.zeros(len(high), dtype=int)
+    for _ in range(_ROUNDS):
+        span = under - over
+        middle = np.where(span > 0, (high * under - low * over) / np.where(span > 0, span, 1), high)
+        off = reached(middle) - middle
+        exact = np.abs(off) <= _TOLERANCE * middle
+        if np.all(exact | (high - low <= _TOLERANCE * high)):
+            return middle
+        side = np.where(off > 0, 1, -1)
+        over = np.where(side > 0, np.where(before > 0, over / 2, over), off)
+        under = np.where(side < 0, np.where(before < 0, under / 2, under), off)
+        low, high = np.where(side > 0, middle, low), np.where(side < 0, middle, high)
+        before = side
+    return middle
+
+
+def at_offered_rate(network: Network, rate: Array | float) -> Solution:
+    """The same network with messages that arrive from outside at this rate, each station on its own.
+
+    A rate that a station cannot sustain is cut to what it can; its response time is then infinite.
+    """
+    check(network)
+    offered = np.broadcast_to(np.asarray(rate, float), network.size)
+    if not (offered > 0).all():
+        raise BadNetwork(f"the offered rate is {offered.min():g}")
+    possible = capacity(network).min(axis=0)
+    saturated = offered >= possible
+    throughput = np.minimum(offered, possible)
+    demand, servers, background = (network.rows(part) for part in ("demand", "servers", "background"))
+    residence = demand.copy()
+    for row in np.flatnonzero(network.queueing):
+        left = servers[row] - offered * background[row]
+        residence[row] = np.where(saturated, np.inf, _open_residence(demand[row], left, offered))
+    return Solution(network, throughput, residence, saturated)
+
+
+def _open_residence(demand: Array, servers: Array, rate: Array) -> Array:
+    """A birth-death queue that serves min(j, servers) customers at once; servers need not be whole."""
+    load = rate * demand
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight, total, waiting = np.ones_like(load), np.ones_like(load), np.zeros_like(load)
+        whole = np.ceil(np.maximum(servers, 0))
+        for j in range(1, int(whole.max(initial=0))):
+            weight = np.where(j < whole, weight * load / j, weight)
+            total += np.where(j < whole, weight, 0)
+            waiting += np.where(j < whole, j * weight, 0)
+            # hundreds of servers: only proportions matter, and the weights would grow beyond all numbers
+            scale = np.maximum(weight, 1.0)
+            weight, total, waiting = weight / scale, total / scale, waiting / scale
+        # from `whole` customers on each further one is `ratio` times as likely
+        ratio = load / servers
+        tail = weight * ratio / (1 - ratio)
+        queue = (waiting + tail * (whole + ratio / (1 - ratio))) / (total + tail)
+    return np.where(demand > 0, queue / rate, 0.0)
+
+
+def _left(servers: Array, background: Array, rate: Array) -> Array:
+    return np.maximum(servers - background * rate, 1e-9)
+
+
+def _closed(queueing: Flags, demand: Array, servers: Array, population: Array) -> tuple[Array, Array]:
+    """Exact where that is affordable; a station that is single-server everywhere costs least."""
+    used = demand.any(axis=1)
+    single = queueing & used & (servers == 1).all(axis=1)
+    shared = queueing & used & ~single
+    think = demand[~queueing].sum(axis=0)
+    residence = demand.copy()
+    if shared.sum() <= _MOST_SHARED and population.max(initial=0) <= _MOST_CUSTOMERS:
+        throughput, waits = exact_mva(demand[shared], servers[shared], demand[single], think, population)
+        residence[shared], residence[single] = waits[: shared.sum()], waits[shared.sum() :]
+    else:
+        either = shared | single
+        throughput, waits = approximate_mva(demand[either], servers[either], think, population)
+        residence[either] = waits
+    return throughput, residence
