@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from twin.core.fields import Row, flatten, pick, quantity
 from twin.core.workloads.broker import MessageFlow, Publication
 from twin.core.workloads.cluster import Cluster
+from twin.core.workloads.generic import Generic
 from twin.core.workloads.hub import RulesHub
 from twin.core.workloads.pubsub import BankScenario, FanOut, Loopback
 from twin.core.workloads.zos import ClientChannel, Consume, Restart, StoredObject, Subscribe, TopicPublish
@@ -72,7 +73,8 @@ Workload = Annotated[
     | ClientChannel
     | StoredObject
     | Consume
-    | Restart,
+    | Restart
+    | Generic,
     Field(discriminator="family"),
 ]
 FAMILIES: dict[str, type[Any]] = {

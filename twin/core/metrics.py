@@ -60,6 +60,7 @@ _DECLARED = (
     Field("throughput_gain_pct", "number", "How much faster than something else", "%"),
     Field("memory_threshold_pct", "number", "Memory use at which something happens", "%", 0, maximum=100),
     # elapsed times
+    Field("response_ms", "number", "Mean time of a message in the broker", "ms", 0, True),
     Field("elapsed_ms", "number", "From sending until the last reply is there", "ms", 0, True),
     Field("channel_recovery_s", "number", "From a network's return until all channels run", "s", 0, True),
     Field(

@@ -19,6 +19,10 @@ class Prediction(Row):
     lo90: Annotated[float, quantity("Lower end of the 90% interval")]
     hi90: Annotated[float, quantity("Upper end of the 90% interval")]
     predictor: Annotated[str, quantity("Who answered", example="regression")]
+    bottleneck: Annotated[str, quantity("What limits the rate", example="cpu")] | None = None
+    utilisation: (
+        Annotated[str, quantity("Busy share of each resource: a JSON object", example='{"cpu": 0.93}')] | None
+    ) = None
     in_domain: Annotated[bool, quantity("Every column lies inside what the model was trained on")]
     domain_reason: Annotated[str, quantity("Which column lies outside")] | None = None
     model_version: Annotated[str, quantity("Registered model version")]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from twin.core.configuration import Configuration, ConfigurationId, Platform, PlatformId, Software, WorkloadId
 from twin.core.fields import Field, Row, as_optional, fields_of, quantity
+from twin.core.fitted import FittedDemand, FittedSystem, Residual
 from twin.core.measurement import CataloguedDocument, ExamGroup, Finding, Measurement, PrintedFigure, SourceId
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
@@ -57,6 +58,8 @@ WORKLOAD_FIELDS = tuple(
     field
     for field in fields_of(Configuration)
     if field.name not in {*Platform.model_fields, *Software.model_fields, "offered_rate_msgs_per_s"}
+    # a cost per message is an answer, not a feature
+    and not field.name.startswith("demand_")
 )
 _FLOW_FIELDS = (*WORKLOAD_FIELDS, *fields_of(FlowDerived))
 
@@ -108,6 +111,23 @@ QUARANTINE = Table(
     ("figure_id",),
 )
 FINDINGS = Table("findings", "silver", "What the rules said", fields_of(Finding), ("rule", "figure_id"))
+DEMANDS = Table(
+    "demands",
+    "gold",
+    "Fitted parameters of the analytic model",
+    fields_of(FittedDemand),
+    ("system", "parameter"),
+)
+CALIBRATIONS = Table(
+    "calibrations", "gold", "The analytic model, a system a row", fields_of(FittedSystem), ("system",)
+)
+RESIDUALS = Table(
+    "residuals",
+    "gold",
+    "Measured figures beside what the analytic model says",
+    fields_of(Residual),
+    ("figure_id",),
+)
 HARDWARE_FEATURES = Table(
     "hardware_features", "gold", "One row per platform", fields_of(HardwareFeatures), ("platform_id",)
 )
@@ -154,6 +174,9 @@ TABLES: dict[str, Table] = {
         MEASUREMENTS,
         QUARANTINE,
         FINDINGS,
+        DEMANDS,
+        CALIBRATIONS,
+        RESIDUALS,
         HARDWARE_FEATURES,
         FLOW_FEATURES,
         TRAINING_SET,

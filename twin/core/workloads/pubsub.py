@@ -21,7 +21,7 @@ SyncpointIfPersistent = Annotated[
 class FanOut(Row):
     """One publication, delivered to every subscriber; the time until the last has it."""
 
-    example: ClassVar[dict[str, Any]] = _J50
+    example: ClassVar[dict[str, Any]] = _J50 | {"message_bytes": 1000}
 
     family: Annotated[Literal["fan_out"], quantity("Experiment family")] = "fan_out"
     broker: Annotated[

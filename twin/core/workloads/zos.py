@@ -93,7 +93,7 @@ class ClientChannel(Row):
 class StoredObject(Row):
     """Storage that definitions take in a queue manager."""
 
-    example: ClassVar[dict[str, Any]] = _Z990
+    example: ClassVar[dict[str, Any]] = _Z990 | {"message_bytes": None, "message_properties": None}
 
     family: Annotated[Literal["stored_object"], quantity("Experiment family")] = "stored_object"
     object_kind: Annotated[
