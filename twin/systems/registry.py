@@ -1,0 +1,16 @@
+"""Every system, by the families it explains. A new one is a module and a line here."""
+
+from __future__ import annotations
+
+from twin.systems import broker, cluster, generic, hub, pubsub, zos
+from twin.systems.model import System
+
+SYSTEMS: tuple[System, ...] = (
+    broker.SYSTEM,
+    hub.SYSTEM,
+    pubsub.SYSTEM,
+    cluster.SYSTEM,
+    zos.SYSTEM,
+    generic.SYSTEM,
+)
+BY_FAMILY: dict[str, System] = {family: system for system in SYSTEMS for family in system.families}

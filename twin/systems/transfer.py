@@ -1,0 +1,82 @@
+"""Moving demands between machines by ratings, with the doubt that this brings.
+
+The doubts are stated, not fitted: no report measures one workload on two machines of different kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import yaml
+
+from twin.core.configuration import Configuration, Platform
+from twin.queueing.network import Array
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Per configuration: what a unit of work takes there, relative to the reference machine; the doubt as a
+    standard deviation of the logarithm; and where no transfer is possible, why."""
+
+    cpu: Array
+    network: Array
+    doubt: Array
+    excuses: tuple[str | None, ...]
+
+    @classmethod
+    def none(cls, size: int) -> Transfer:
+        return cls(np.ones(size), np.ones(size), np.zeros(size), (None,) * size)
+
+
+def transfer(configurations: Sequence[Configuration], reference: Platform) -> Transfer:
+    moved = [_cpu(one.platform, reference) for one in configurations]
+    return Transfer(
+        cpu=np.array([ratio for ratio, _, _ in moved], float),
+        network=np.array([_network(one.platform, reference) for one in configurations], float),
+        doubt=np.array([doubt for _, doubt, _ in moved], float),
+        excuses=tuple(excuse for _, _, excuse in moved),
+    )
+
+
+def _cpu(there: Platform, here: Platform) -> tuple[float, float, str | None]:
+    """By the first rating that both machines have: their makers' measurements first, the clock last."""
+    if there.machine == here.machine and there.mhz == here.mhz:
+        return 1.0, 0.0, None
+    doubts = ratings()["cpu"]
+    for name in ("lspr_itr", "specint_rate95", "mhz"):
+        theirs, ours = _per_processor(there, name), _per_processor(here, name)
+        if theirs and ours:
+            other_os = 0.0 if there.os == here.os else doubts["other_os"]["doubt"]
+            return ours / theirs, doubts[name]["doubt"] + other_os, None
+    reason = (
+        f"{there.machine} and {here.machine}, where this was measured, have no rating in common: "
+        "give lspr_itr, specint_rate95 or mhz"
+    )
+    return 1.0, 0.0, reason
+
+
+def _per_processor(platform: Platform, rating: str) -> float | None:
+    """Demands are what one processor takes, so ratings of whole machines are divided among theirs."""
+    told: float | None = getattr(platform, rating)
+    if told:
+        return told if rating == "mhz" else told / platform.cpus
+    known: float | None = ratings()["machines"].get(platform.machine, {}).get(rating)
+    return known
+
+
+def _network(there: Platform, here: Platform) -> float:
+    if there.network_mbps and here.network_mbps:
+        return here.network_mbps / there.network_mbps
+    return 1.0
+
+
+@cache
+def ratings() -> dict[str, Any]:
+    text = resources.files("twin.systems").joinpath("ratings.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded

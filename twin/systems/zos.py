@@ -1,0 +1,258 @@
+"""WebSphere MQ on z/OS: costs of calls, storage of objects, client channels, consumption, restart.
+
+The report prints processor time and storage. A rate follows from the processors: applications that call,
+a server application that answers one message at a time, clients behind a network.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twin.core.configuration import Configuration
+from twin.core.workloads.zos import ClientChannel, Consume, Restart, StoredObject, Subscribe, TopicPublish
+from twin.queueing.network import Array, Flags, Network, cpu, delay, pipe
+from twin.systems import zos_calls, zos_channels, zos_storage
+from twin.systems.model import Batch, Demands, Evaluation, System, Target
+from twin.systems.standard import evaluated
+from twin.systems.zos_calls import Publishing
+
+_US_PER_S = 1e6
+# a rate of those that load the machine; the others define or start something
+_RUNNING = ("topic_publish", "consume", "client_channel")
+# wmq-v7-zos line 778 tells the cost of selecting on the first property, and on the first two
+_EARLY_PROPERTIES = 2
+_NO_PUBLISHING = "version: 6.0 has no topics and subscriptions on z/OS"
+
+
+def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
+    calls = zos_calls.publishing(batch, demands)
+    metrics = (
+        _publish_metrics(batch, calls)
+        | _subscribe_metrics(batch, demands)
+        | _channel_metrics(batch, demands)
+        | _of(batch, "stored_object", zos_storage.storage(batch, demands))
+        | _of(batch, "restart", {"restart_cpu_s": zos_calls.restarting_s(batch, demands)})
+    )
+    ran = evaluated(_network(batch, demands, calls), batch)
+    running = batch.is_("family", *_RUNNING) & ~batch.flag("ssl") & ~_without_size(batch)
+    rates = {name: np.where(running, values, np.nan) for name, values in ran.metrics.items()}
+    megabytes = rates["throughput_msgs_per_s"] * zos_channels.network_bytes(batch) / 1e6
+    rates |= _of(batch, "client_channel", {"data_rate_mb_per_s": megabytes})
+    return Evaluation(metrics | rates, ran.solution if running.any() else None)
+
+
+def _network(batch: Batch, demands: Demands, calls: Publishing) -> Network:
+    """Publishers enough for all processors, one server application, the threads of a client.
+    Definitions and starts load nothing: they stand beside."""
+    publish, consume, client = (batch.is_("family", one) for one in _RUNNING)
+    cpu_us = np.select(
+        [publish, consume, client],
+        [
+            # a publication is over when its subscribers have got it
+            calls.total / batch.number("messages"),
+            zos_calls.consuming_us(batch, demands),
+            zos_channels.transfer_us(batch, demands),
+        ],
+        0.0,
+    )
+    sent_bytes = np.where(client, zos_channels.network_bytes(batch), 0.0)
+    # what stands beside passes its time without loading anything
+    waits_us = np.select(
+        [publish | client, consume], [0.0, batch.cpu_ratio * demands["server_wait_us"]], _US_PER_S
+    )
+    stations = [
+        cpu(cpu_us / _US_PER_S, batch.number("cpus")),
+        pipe(sent_bytes, zos_channels.network_bytes_per_s(batch)),
+        delay("waits", waits_us / _US_PER_S),
+    ]
+    population = np.select([publish, client], [batch.number("cpus"), batch.number("client_threads")], 1.0)
+    return Network(stations, population, "applications")
+
+
+def _publish_metrics(batch: Batch, calls: Publishing) -> dict[str, Array]:
+    total, subscribers = calls.total, batch.number("topic_subscribers")
+    costs = {
+        "mqsetmp_us": calls.set_properties,
+        "mqput_us": calls.put,
+        "mqput_increase_us": calls.further_selectors,
+        "mqget_us": calls.get,
+        "publication_us": total,
+        "publication_us_per_subscriber": total / np.where(subscribers > 0, subscribers, np.nan),
+    }
+    # a call that is not made has no cost to compare
+    return _of(
+        batch, "topic_publish", {name: np.where(cost > 0, cost, np.nan) for name, cost in costs.items()}
+    )
+
+
+def _subscribe_metrics(batch: Batch, demands: Demands) -> dict[str, Array]:
+    subscribing_us = zos_calls.subscribing_us(batch, demands)
+    # a managed subscription brings its queue
+    create_us = np.where(batch.number("managed") == 0, batch.cpu_ratio * demands["queue_create_us"], np.nan)
+    return _of(
+        batch, "subscribe", {"mqsub_us": subscribing_us, "mqsub_with_queue_us": subscribing_us + create_us}
+    )
+
+
+def _channel_metrics(batch: Batch, demands: Demands) -> dict[str, Array]:
+    memory_kb = zos_channels.channel_memory_kb(batch, demands)
+    return _of(
+        batch,
+        "client_channel",
+        {
+            "channel_memory_kb": memory_kb,
+            "memory_per_client_kb": memory_kb / zos_channels.conversations(batch),
+            "clients": zos_channels.most_clients(batch, memory_kb),
+            "channel_instances": zos_channels.channel_instances(batch),
+        },
+    )
+
+
+def _of(batch: Batch, family: str, metrics: dict[str, Array]) -> dict[str, Array]:
+    mine = batch.is_("family", family)
+    return {name: np.where(mine, values, np.nan) for name, values in metrics.items()}
+
+
+def _without_size(batch: Batch) -> Flags:
+    """Memory of an old channel is told for any message, its rate is not."""
+    return np.isnan(batch.number("message_bytes"))
+
+
+def _excuse(configuration: Configuration) -> str | None:
+    version, workload = configuration.software.version, configuration.workload
+    old = version.startswith("6")
+    if not old and not version.startswith("7"):
+        return f"version: only 6.0 and 7.0 were measured, not {version}"
+    if getattr(workload, "persistent", None):
+        return "persistent: only non-persistent messages were measured on z/OS"
+    match workload:
+        case TopicPublish():
+            return _NO_PUBLISHING if old else _publish_excuse(workload)
+        case Subscribe():
+            return _NO_PUBLISHING if old else None
+        case Consume():
+            return _consume_excuse(workload, old)
+        case ClientChannel():
+            return _channel_excuse(workload, old)
+        case StoredObject():
+            return _storage_excuse(workload, old)
+        case Restart() if workload.buffers is None:
+            return "buffers: the number of buffers is needed"
+    return None
+
+
+def _publish_excuse(workload: TopicPublish) -> str | None:
+    if workload.wanted_messages > workload.messages:
+        return f"wanted_messages: {workload.wanted_messages} of {workload.messages} messages"
+    if workload.selectors and not workload.message_properties:
+        return "message_properties: selectors need properties to look at"
+    if workload.selected_property is not None and workload.selected_property > _EARLY_PROPERTIES:
+        return "selected_property: the cost of a late property is not printed, only of the first two"
+    return None
+
+
+def _consume_excuse(workload: Consume, old: bool) -> str | None:
+    if workload.busy_queues > workload.queues:
+        return f"busy_queues: {workload.busy_queues} of {workload.queues} queues"
+    if old:
+        return "version: consumption was measured on 7.0"
+    return None
+
+
+def _channel_excuse(workload: ClientChannel, old: bool) -> str | None:
+    if old:
+        if workload.sharecnv or workload.asynchronous_put or workload.read_ahead:
+            return "version: 6.0 neither shares conversations nor puts or reads asynchronously"
+        return None
+    if workload.sharecnv is None:
+        return "sharecnv: memory and rate depend on it"
+    if workload.message_bytes is None:
+        return "message_bytes: memory and rate depend on it"
+    if workload.read_ahead and workload.sharecnv == 0:
+        return "read_ahead: not available with SHARECNV(0)"
+    return None
+
+
+def _storage_excuse(workload: StoredObject, old: bool) -> str | None:
+    kind = workload.object_kind
+    if old and kind != "queue":
+        return "version: 6.0 has no topics, subscriptions and properties on z/OS"
+    if kind in ("topic", "subscription") and workload.name_bytes is None:
+        return "name_bytes: storage depends on the length of the string"
+    if workload.page_set is not None and kind != "queue":
+        return "page_set: single page sets were counted for queues alone"
+    if workload.page_set is not None and workload.page_set >= zos_storage.PRINTED["page_sets"]:
+        return "page_set: the measured queue manager has page sets 0 to 4"
+    if kind == "message" and workload.message_bytes is None:
+        return "message_bytes: the buffer depends on it"
+    if kind == "message" and workload.message_properties and workload.property_format is None:
+        return "property_format: the buffer depends on how properties are passed on"
+    return None
+
+
+def _regime(configuration: Configuration) -> str:
+    match configuration.workload:
+        case TopicPublish(selectors=0):
+            return "without selectors"
+        case TopicPublish():
+            return "with selectors"
+        case ClientChannel(sharecnv=None):
+            return "version 6"
+        case ClientChannel(sharecnv=sharecnv):
+            return f"SHARECNV({sharecnv})"
+        case StoredObject(object_kind=kind):
+            return kind
+    return "all"
+
+
+SYSTEM = System(
+    name="zos",
+    title="WebSphere MQ on z/OS",
+    families=("topic_publish", "subscribe", "client_channel", "stored_object", "consume", "restart"),
+    targets=(
+        # printed in whole microseconds, from runs that differ by a few percent
+        *(
+            Target(metric, 0.03)
+            for metric in (
+                "mqput_us", "mqput_increase_us", "mqget_us", "mqsetmp_us", "publication_us",
+                "publication_us_per_subscriber", "mqsub_us", "mqsub_with_queue_us", "cpu_ms_per_msg",
+                "restart_cpu_s",
+            )
+        ),
+        # printed to two figures
+        *(Target(metric, 0.04) for metric in ("data_rate_mb_per_s", "throughput_msgs_per_s", "response_ms")),
+        Target("cpu_busy_pct", 2, "points"),
+        # storage comes in pieces that no line through them hits
+        *(
+            Target(metric, 0.05)
+            for metric in (
+                "channel_memory_kb", "memory_per_client_kb", "clients", "page_set_kb", "below_bar_kb",
+                "above_bar_kb", "extended_private_kb", "pages_used",
+            )
+        ),
+        # counted, not timed
+        Target("buffer_bytes", 0.02),
+        *(
+            Target(metric, 0.02)
+            for metric in ("pages_persistent", "pages_real", "pages_real_increase", "buffer_pool_kb")
+        ),
+        # a few pages of twenty thousand
+        Target("pages_unused", 0.0003),
+    ),
+    parameters=zos_calls.PARAMETERS + zos_channels.PARAMETERS + zos_storage.PARAMETERS,
+    evaluate=_evaluate,
+    excuse=_excuse,
+    regime=_regime,
+    reach={
+        # what each subscriber costs adds up to 512 at least: wmq-v7-zos line 945
+        "topic_subscribers": 16,
+        # so does what each object takes: 1.5 million subscriptions, line 642
+        "objects": 150,
+        # a topic string ends at 10 KB: line 191
+        "name_bytes": 1.08,
+        # ten properties are what a message is expected to have: line 294
+        "message_properties": 10,
+        # bytes are copied and sent, which is linear
+        "message_bytes": 16,
+    },
+)  # fmt: skip
