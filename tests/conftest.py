@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from twin.calibration.fitting import Fit, fit
+from twin.calibration.observations import Observation, Observations, observations_of
 from twin.core.configuration import Configuration
+from twin.core.fields import flatten
 from twin.core.settings import Settings
+from twin.sources.declarations import reports
+from twin.sources.interpreting import interpret
+from twin.sources.shipped import shipped_figures
+from twin.systems.model import System
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,3 +65,33 @@ def configuration() -> Configuration:
     from twin.app.describing import flat_example
 
     return Configuration.from_flat(flat_example("message_flow"))
+
+
+@cache
+def _measured() -> tuple[Observation, ...]:
+    rows = [
+        flatten(one) | {"exam_group": one.exam_group}
+        for source_id, report in reports().items()
+        for one in interpret(shipped_figures(source_id), report)
+    ]
+    return tuple(observations_of(rows))
+
+
+@pytest.fixture(scope="session")
+def measured() -> tuple[Observation, ...]:
+    """Every measured figure of the five reports, those that a law quarantines included."""
+    return _measured()
+
+
+@pytest.fixture(scope="session")
+def fitted() -> Callable[[System], Fit]:
+    """A system fitted on the shipped figures, once for all tests."""
+    known: dict[str, Fit] = {}
+
+    def fit_of(system: System) -> Fit:
+        if system.name not in known:
+            rows = [row for row in _measured() if row.exam_group is not None]
+            known[system.name] = fit(Observations.of(system, rows))
+        return known[system.name]
+
+    return fit_of

@@ -1,0 +1,144 @@
+"""What a fit leaves behind: demands with their doubt and origin, from which a predictor is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from functools import cache
+
+import numpy as np
+from pydantic import Field as ModelField
+
+from twin.calibration.domain import Domain, domain_of
+from twin.calibration.fitting import Fit
+from twin.calibration.observations import Observations
+from twin.core.configuration import Platform
+from twin.core.fields import Row
+from twin.core.fitted import FittedDemand
+from twin.core.settings import PROJECT
+from twin.systems.model import System
+
+
+class Calibration(Row):
+    """One system, fitted."""
+
+    system: str
+    # identifies the figures and the physics
+    fitted_on: str
+    rows: int
+    demands: tuple[FittedDemand, ...]
+    # of the logarithms of the demands, in their order
+    covariance: tuple[tuple[float, ...], ...]
+    # standard deviation of a row around the fit, by "family/metric"
+    noise: dict[str, float]
+    # by family: what was measured
+    domain: dict[str, Domain] = ModelField(default_factory=dict)
+    # the machine that the demands hold for
+    reference: Platform | None
+
+    @property
+    def logs(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.log([one.fitted_value for one in self.demands])
+
+
+def fitted_on(observations: Observations) -> str:
+    """The same figures and the same physics give the same fit."""
+    return hashlib.sha256((observations.digest + _physics_digest()).encode()).hexdigest()[:16]
+
+
+@cache
+def _physics_digest() -> str:
+    digest = hashlib.sha256()
+    for package in ("queueing", "systems", "calibration"):
+        for path in sorted((PROJECT / "twin" / package).rglob("*")):
+            if path.suffix in (".py", ".yaml"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def calibration_of(fit: Fit) -> Calibration:
+    """Its demands hold for the machine that most rows were measured on."""
+    observations = fit.observations
+    system = observations.system
+    sd = np.sqrt(np.diag(fit.covariance))
+    digest = fitted_on(observations)
+    # A demand is informed when some row would show it if it were e times as large. Its own doubt may be
+    # great all the same: where two demands only occur together the rows tell their sum.
+    runs = np.array([target.noise for row in observations.rows if (target := system.target(row.metric))])
+    noticed = np.any(np.abs(fit.sensitivity) > runs[:, None], axis=0).tolist()
+    demands = tuple(
+        FittedDemand(
+            system=system.name,
+            parameter=parameter.name,
+            demand_unit=parameter.unit,
+            fitted_value=float(np.exp(log)),
+            log_sd=float(doubt),
+            prior=parameter.prior,
+            prior_log_sd=parameter.spread,
+            prior_source=parameter.source,
+            informed=bool(told),
+            fitted_on=digest,
+        )
+        for parameter, log, doubt, told in zip(system.parameters, fit.logs, sd, noticed, strict=True)
+    )
+    return Calibration(
+        system=system.name,
+        fitted_on=digest,
+        rows=len(observations.rows),
+        demands=demands,
+        covariance=tuple(tuple(row) for row in fit.covariance.tolist()),
+        noise=_noise(fit),
+        domain={
+            family: domain_of([one for one in observations.configurations if one.workload.family == family])
+            for family in sorted({row.family for row in observations.rows})
+        },
+        reference=_reference(fit),
+    )
+
+
+def residuals_of(fit: Fit, calibration: Calibration) -> list[tuple[str, float, float]]:
+    """Per figure: its id, what the physics says, and how many standard deviations the figure is off."""
+    observations = fit.observations
+    found = []
+    for row, said, residual, leverage in zip(
+        observations.rows, fit.predicted, fit.residuals, fit.leverage, strict=True
+    ):
+        target = observations.system.target(row.metric)
+        noise = calibration.noise[f"{row.family}/{row.metric}"]
+        # a row that has drawn the fit to itself lies nearer to it than a new one would
+        own = np.sqrt(max(1 - leverage, 0.0)) or 1.0
+        value = said if target is not None and target.scale == "points" else np.exp(said)
+        found.append((row.figure_id, float(value), float(residual / (noise * own))))
+    return found
+
+
+def stated(system: System) -> Calibration:
+    """Of a system that has nothing to fit: its configurations state their demands."""
+    return Calibration(
+        system=system.name, fitted_on="stated", rows=0, demands=(), covariance=(), noise={}, reference=None
+    )
+
+
+def _noise(fit: Fit) -> dict[str, float]:
+    """Never less than what two runs differ by; an outlier counts as the farthest row that is none."""
+    observations = fit.observations
+    found: dict[str, float] = {}
+    for target in observations.system.targets:
+        for family in observations.system.families:
+            at = [
+                place
+                for place, row in enumerate(observations.rows)
+                if row.family == family and row.metric == target.metric
+            ]
+            found[f"{family}/{target.metric}"] = target.noise
+            left = len(at) - fit.leverage[at].sum()
+            if left >= 1:
+                limit = 3 * max(1.4826 * float(np.median(np.abs(fit.residuals[at]))), target.noise)
+                squares = np.minimum(np.abs(fit.residuals[at]), limit) ** 2
+                found[f"{family}/{target.metric}"] = max(target.noise, float(np.sqrt(squares.sum() / left)))
+    return found
+
+
+def _reference(fit: Fit) -> Platform | None:
+    platforms = Counter(row.configuration.platform for row in fit.observations.rows)
+    return platforms.most_common(1)[0][0] if platforms else None

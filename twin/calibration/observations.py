@@ -1,0 +1,114 @@
+"""The measurements that a system is fitted on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from twin.core.configuration import Configuration
+from twin.core.fields import fields_of
+from twin.queueing.network import Array
+from twin.systems.model import Batch, System
+
+Places = npt.NDArray[np.int64]
+_COLUMNS = tuple(field.name for field in fields_of(Configuration))
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A measured figure."""
+
+    figure_id: str
+    source_id: str
+    configuration: Configuration
+    metric: str
+    value: float
+    # rows of a source that are held out together; a row without one is never fitted on
+    exam_group: str | None = None
+
+    @property
+    def family(self) -> str:
+        return str(self.configuration.workload.family)
+
+
+def observations_of(measurements: Iterable[Mapping[str, Any]]) -> list[Observation]:
+    """Measurements by their flat columns; claims, derived and repeated figures tell nothing new."""
+    known: dict[str, Configuration] = {}
+    found = []
+    for row in measurements:
+        if row["fact_kind"] != "measurement" or row["restates"] is not None or row["value"] is None:
+            continue
+        key = row["configuration_id"]
+        if key is None:
+            continue
+        if key not in known:
+            known[key] = Configuration.from_flat(
+                {name: row[name] for name in _COLUMNS if row.get(name) is not None}
+            )
+        found.append(
+            Observation(
+                row["figure_id"], row["source_id"], known[key], row["metric"], row["value"], row["exam_group"]
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Figures of one system, in the order of their ids whatever order they came in."""
+
+    system: System
+    rows: Sequence[Observation]
+
+    @classmethod
+    def of(cls, system: System, rows: Iterable[Observation]) -> Observations:
+        """Those of the system's families that its physics has a value for."""
+        mine = [
+            row for row in rows if row.family in system.families and system.excuse(row.configuration) is None
+        ]
+        asked = cls(system, sorted(mine, key=lambda row: row.figure_id))
+        return cls(system, [row for row, known in zip(asked.rows, asked._explained(), strict=True) if known])
+
+    def _explained(self) -> list[bool]:
+        if not self.rows:
+            return []
+        metrics = self.system.evaluate(Batch(self.configurations), self.system.at_priors()).metrics
+        targets = {target.metric: target for target in self.system.targets}
+        return [
+            row.metric in targets
+            and bool(
+                np.isfinite(metrics[row.metric][place])
+                and np.isfinite(targets[row.metric].to_scale(np.array([row.value])))
+            )
+            for row, place in zip(self.rows, self.places, strict=True)
+        ]
+
+    @cached_property
+    def configurations(self) -> list[Configuration]:
+        return list({row.configuration.configuration_id: row.configuration for row in self.rows}.values())
+
+    @cached_property
+    def places(self) -> Places:
+        """Which configuration each row measures."""
+        place = {one.configuration_id: at for at, one in enumerate(self.configurations)}
+        return np.array([place[row.configuration.configuration_id] for row in self.rows], dtype=np.int64)
+
+    @cached_property
+    def values(self) -> Array:
+        return np.array([row.value for row in self.rows], float)
+
+    @property
+    def digest(self) -> str:
+        """Identifies the data: the same figures with the same meaning give the same fit."""
+        digest = hashlib.sha256()
+        for row in self.rows:
+            digest.update(
+                f"{row.figure_id}|{row.configuration.configuration_id}|{row.metric}|{row.value!r}\n".encode()
+            )
+        return digest.hexdigest()[:16]
