@@ -268,6 +268,21 @@ _RATES = {"throughput_msgs_per_s": NOISE}
 # storage is counted, not timed
 _STORAGE = {"channel_memory_kb": 0.0}
 
+# Of the rows around a fit one in 16,000 is this far off by chance
+_TOO_FAR = 4
+
+MODEL_RESIDUAL = Law(
+    "model_residual",
+    "warning",
+    "A figure lies around what the calibrated model says, as far as runs scatter",
+    f"""
+    SELECT figure_id, source_id, line, printed, {_number("fitted_value")} AS expected,
+      format_string('%.1f standard deviations from the model of %s', abs(deviations), system) AS message
+    FROM {{batch}} WHERE abs(deviations) > {_TOO_FAR}
+    """,
+)
+RESIDUAL_LAWS: tuple[Law, ...] = (MODEL_RESIDUAL,)
+
 MEASUREMENT_LAWS: tuple[Law, ...] = (
     UTILISATION,
     _derived("restatement", "A figure that is repeated has the value it repeats"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,8 @@ from rich.table import Table as Grid
 
 from twin.app.describing import flat_example
 from twin.app.local_airflow import Airflow, running_airflow
-from twin.core.configuration import FAMILIES
+from twin.core.configuration import FAMILIES, Configuration
+from twin.core.prediction import Prediction
 from twin.core.settings import Settings
 from twin.core.tables import TABLES
 
@@ -92,13 +94,7 @@ def _print_summary(settings: Settings, console: Console) -> None:
         "of groups it had not seen."
     )
     answers = settings.home / "answers" / EXAMPLES
-    grid = Grid("request", "msgs/s", "90% interval", "remark", title="Example requests", title_justify="left")
-    with answers.open(newline="") as file:
-        for row in csv.DictReader(file):
-            interval = f"{float(row['lo90']):.0f} to {float(row['hi90']):.0f}" if row["value"] else ""
-            value = f"{float(row['value']):.0f}" if row["value"] else ""
-            grid.add_row(row["request_id"], value, interval, row["excuse"] or row["domain_reason"])
-    console.print(grid)
+    console.print(_examples_grid(settings, answers))
     places = {
         "Data quality": summary_page(settings),
         "Answers": answers,
@@ -106,3 +102,30 @@ def _print_summary(settings: Settings, console: Console) -> None:
     }
     for what, where in places.items():
         console.print(f"{what}: {where}", soft_wrap=True)
+
+
+def _examples_grid(settings: Settings, answers: Path) -> Grid:
+    """What the registered model answered, and beside it what the analytic model says."""
+    from twin.app.calibration import analytic_predictor
+
+    asked = [Configuration.from_flat(flat_example(family)) for family in FAMILIES]
+    analytic = analytic_predictor(settings).predict(asked)
+    grid = Grid(
+        "request", "regression", "90% interval", "analytic", "90% interval", "limited by", "remark",
+        title="Example requests, msgs/s", title_justify="left",
+    )  # fmt: skip
+    with answers.open(newline="") as file:
+        for row, other in zip(csv.DictReader(file), analytic, strict=True):
+            value = f"{float(row['value']):.0f}" if row["value"] else ""
+            interval = f"{float(row['lo90']):.0f} to {float(row['hi90']):.0f}" if row["value"] else ""
+            if isinstance(other, Prediction):
+                cells = [
+                    f"{other.value:.0f}",
+                    f"{other.lo90:.0f} to {other.hi90:.0f}",
+                    other.bottleneck or "",
+                    "",
+                ]
+            else:
+                cells = ["", "", "", other.excuse]
+            grid.add_row(row["request_id"].removeprefix("example-"), value, interval, *cells)
+    return grid

@@ -19,6 +19,7 @@ from twin.core.tables import (
     HARDWARE_FEATURES,
     MEASUREMENTS,
     QUARANTINE,
+    RESIDUALS,
     TRAINING_SET,
 )
 from twin.sources.documents import ReadDocument, files_in, read_document, shipped_documents
@@ -107,9 +108,10 @@ def _into_bronze(lake: Lake, spark: SparkSession, documents: Iterable[ReadDocume
 
 def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Written]:
     from expectations.gate import findings_of
-    from expectations.laws import MEASUREMENT_LAWS
+    from expectations.laws import MEASUREMENT_LAWS, RESIDUAL_LAWS
     from expectations.summary import write_summary
     from features.silver import interpreted, split
+    from twin.app.calibration import calibrate_lake
 
     figures = lake.spark(FIGURES, spark)
     candidates = interpreted(figures).persist()
@@ -119,12 +121,11 @@ def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Writ
         .dropDuplicates(list(FINDINGS.key))  # columns that both tables have are checked in both
     )
     trusted, quarantined = split(candidates, findings)
-    written = [
-        lake.replace(FINDINGS, findings),
-        lake.replace(QUARANTINE, quarantined),
-        lake.replace(MEASUREMENTS, trusted),
-    ]
+    written = [lake.replace(QUARANTINE, quarantined), lake.replace(MEASUREMENTS, trusted)]
     candidates.unpersist()
+    written += calibrate_lake(lake, spark)
+    residuals = findings_of(settings, RESIDUALS, lake.spark(RESIDUALS, spark), RESIDUAL_LAWS)
+    written.append(lake.replace(FINDINGS, findings.unionByName(residuals)))
     write_summary(settings, lake)
     return written
 

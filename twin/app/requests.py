@@ -42,7 +42,9 @@ def read_requests(path: Path) -> Requests:
         request_id = (
             str(values.pop("request_id", None) or number) if isinstance(values, dict) else str(number)
         )
-        problems = _problems(values, request_id in used)
+        problems = problems_of(values)
+        if request_id in used:
+            problems = [("request_id", "another row has the same request_id")]
         if problems:
             rejects += [Reject(request_id=request_id, row=number, field=f, reason=r) for f, r in problems]
             continue
@@ -108,12 +110,10 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise BadRequestFile(f"{path} is not a Parquet file: {error}") from error
 
 
-def _problems(values: Any, id_taken: bool) -> list[tuple[str, str]]:
-    """Field and reason of everything that is wrong with a row."""
+def problems_of(values: Any) -> list[tuple[str, str]]:
+    """Field and reason of everything that is wrong with a flat configuration."""
     if not isinstance(values, dict):
         return [("", values if isinstance(values, str) else "not an object of columns and values")]
-    if id_taken:
-        return [("request_id", "another row has the same request_id")]
     if "" in values:
         return [("", "the row has more cells than the header")]
     family = values.get("family")

@@ -1,0 +1,130 @@
+"""Commands that move and show data."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from twin.app.commands.console import AsJson, err, fail, out
+from twin.core.settings import Settings
+
+
+def run() -> None:
+    """The main job: reports to predictions, from nothing, through real Airflow on this machine."""
+    from twin.app.local_airflow import AirflowFailed
+    from twin.app.main_job import ChainFailed
+    from twin.app.main_job import run as run_main_job
+
+    try:
+        run_main_job(Settings.from_environment(), out)
+    except (AirflowFailed, ChainFailed) as error:
+        fail(1, str(error))
+
+
+def ingest(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Report documents (.txt, .md, .pdf), or folders of them.")
+    ],
+    source: Annotated[
+        str | None, typer.Option(help="Source id of a document that is not known by its content.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read documents into bronze and validate: silver, quarantine, findings. A file that cannot be read is
+    refused with the reason and changes nothing; the others are taken. Exit code 2 if any was refused."""
+    from features.lake import WriteFailed
+    from twin.app.pipeline import ingest_documents
+    from twin.sources.documents import ReadDocument, Refused, files_in, read_document
+
+    documents: dict[str, ReadDocument] = {}
+    refused: dict[str, str] = {}
+    for path in files_in(paths):
+        try:
+            document = read_document(path, source)
+            documents[document.card.source_id] = document
+        except (Refused, OSError) as error:
+            refused[str(path)] = str(error)
+    tables = {}
+    if documents:
+        with err.status("reading and validating") if err.is_terminal else nullcontext():
+            try:
+                tables = ingest_documents(Settings.from_environment(), documents.values())
+            except WriteFailed as error:
+                fail(1, f"{error}; nothing of this run was committed to it, the next run starts afresh")
+    if as_json:
+        cards = [document.card.model_dump(mode="json") for document in documents.values()]
+        print(json.dumps({"documents": cards, "tables": tables, "refused": refused}))
+    else:
+        for document in documents.values():
+            out.print(f"{document.card.source_id}: {document.card.figures} figures", highlight=False)
+        for name, table in tables.items():
+            state = "new version" if table["changed"] else "unchanged, version"
+            out.print(f"{name}: {table['rows']} rows ({state} {table['version']})", highlight=False)
+    for document in documents.values():
+        if document.remark:
+            err.print(f"{document.card.document_name}: {document.remark}", style="yellow", soft_wrap=True)
+    for name, reason in refused.items():
+        err.print(f"refused {name}: {reason}", markup=False, soft_wrap=True)
+    if refused or not documents:
+        fail(2, f"{len(refused)} refused" if refused else "nothing to ingest")
+
+
+def export(
+    table: Annotated[str, typer.Argument(help="A table; `twin schema` lists them.")],
+    where: Annotated[str | None, typer.Option(help="SQL predicate over the table's columns.")] = None,
+    fmt: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet.")] = "csv",
+    version: Annotated[int | None, typer.Option(help="An older version; the newest when left out.")] = None,
+) -> None:
+    """Write a table to standard output."""
+    from features.lake import BadPredicate, Lake, NoSuchTable, NoSuchVersion
+    from twin.app.exporting import FORMATS
+    from twin.core.tables import TABLES
+
+    kept = {name: one for name, one in TABLES.items() if one.layer != "file"}
+    if table not in kept:
+        fail(2, f"{table!r} is not a table; there is {', '.join(kept)}")
+    if fmt not in FORMATS:
+        fail(2, f"{fmt!r} is none of {', '.join(FORMATS)}")
+    try:
+        rows = Lake(Settings.from_environment()).arrow(kept[table], version, where)
+    except (BadPredicate, NoSuchVersion) as error:
+        fail(2, str(error))
+    except NoSuchTable as error:
+        fail(1, str(error))
+    FORMATS[fmt](rows)
+
+
+def quality(as_json: AsJson = False) -> None:
+    """The findings of the last validation: which figure breaks which rule, and what was expected."""
+    from expectations.summary import summary_page
+    from features.lake import Lake, NoSuchTable
+    from twin.core.tables import FINDINGS
+
+    settings = Settings.from_environment()
+    try:
+        findings = Lake(settings).arrow(FINDINGS).to_pylist()
+    except NoSuchTable:
+        fail(1, "nothing has been validated yet: run `twin ingest` or `make run`")
+    findings.sort(key=lambda finding: (finding["source_id"], finding["line"], finding["rule"]))
+    columns = ("rule", "severity", "source_id", "line", "printed", "expected", "message")
+    if as_json:
+        print(json.dumps([{name: finding[name] for name in columns} for finding in findings], indent=1))
+        return
+    for source_id, of_source in groupby(findings, key=lambda finding: finding["source_id"]):
+        out.print(f"\n[bold]{source_id}[/bold]", highlight=False)
+        for finding in of_source:
+            style = "red" if finding["severity"] == "error" else "yellow"
+            head = f"  line {finding['line']}: [{style}]{finding['rule']}[/{style}]: "
+            body = f"printed {finding['printed']!r}, expected {finding['expected']}; {finding['message']}"
+            out.print(head + escape(body), highlight=False, soft_wrap=True)
+    errors = sum(finding["severity"] == "error" for finding in findings)
+    out.print(
+        f"{errors} errors, {len(findings) - errors} warnings; as a page: {summary_page(settings)}",
+        soft_wrap=True,
+    )
