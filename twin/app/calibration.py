@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from twin.calibration.calibrating import fit_all
+from twin.calibration.calibrating import fit_all, fitted_rows
 from twin.calibration.calibration import Calibration, calibration_of, fitted_on, residuals_of
-from twin.calibration.observations import Observations, observations_of
+from twin.calibration.observations import observations_of
 from twin.calibration.predictor import AnalyticPredictor
 from twin.core.fitted import FittedSystem, Residual
 from twin.core.settings import Settings
 from twin.core.tables import CALIBRATIONS, DEMANDS, MEASUREMENTS, RESIDUALS
-from twin.systems.registry import SYSTEMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +33,8 @@ def calibrate_lake(lake: Lake, spark: SparkSession) -> list[Written]:
 
     measurements = lake.arrow(MEASUREMENTS).to_pylist()
     observed = observations_of(measurements)
-    if _stored_keys(lake) == _keys(observed):
+    keys = {one.system.name: fitted_on(one) for one in fitted_rows(observed)}
+    if _stored_keys(lake) == keys:
         return [lake.written(table) for table in (DEMANDS, CALIBRATIONS, RESIDUALS)]
     fits = fit_all(observed)
     calibrations = [calibration_of(one) for one in fits]
@@ -89,12 +89,6 @@ def write_calibrations(file: Path, calibrations: list[Calibration]) -> None:
 
 def _by_system(calibrations: list[Calibration]) -> dict[str, Calibration]:
     return {one.system: one for one in calibrations}
-
-
-def _keys(observed: list[Any]) -> dict[str, str]:
-    fitted = [row for row in observed if row.exam_group is not None]
-    by_system = {system: Observations.of(system, fitted) for system in SYSTEMS if system.parameters}
-    return {system.name: fitted_on(rows) for system, rows in by_system.items() if rows.rows}
 
 
 def _stored_keys(lake: Lake) -> dict[str, str]:

@@ -28,15 +28,18 @@ class Forecast(Row):
     predicted: Annotated[float, quantity("What the fit says")]
 
 
-def fit_all(rows: Iterable[Observation], told: Callable[[str], None] = lambda _: None) -> list[Fit]:
-    """One fit per system that has rows; rows kept out of every fit have no exam group."""
+def fitted_rows(rows: Iterable[Observation]) -> list[Observations]:
+    """What each system that has rows is fitted on; rows kept out of every fit have no exam group."""
     fitted = [row for row in rows if row.exam_group is not None]
+    by_system = [Observations.of(system, fitted) for system in SYSTEMS if system.parameters]
+    return [one for one in by_system if one.rows]
+
+
+def fit_all(rows: Iterable[Observation], told: Callable[[str], None] = lambda _: None) -> list[Fit]:
     fits = []
-    for system in SYSTEMS:
-        observations = Observations.of(system, fitted)
-        if system.parameters and observations.rows:
-            told(system.name)
-            fits.append(fit(observations))
+    for observations in fitted_rows(rows):
+        told(observations.system.name)
+        fits.append(fit(observations))
     return fits
 
 

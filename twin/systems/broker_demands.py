@@ -78,7 +78,7 @@ _THREAD = (
     Parameter("destination_ms", "ms", 0.03, _UNKNOWN, "judged: a field made and read"),
     Parameter("delivery_ms", "ms", 0.2, _UNKNOWN, "judged: a put, half of moving a message"),
     Parameter("delivery_ms_per_kb", "ms/KB", 0.005, _UNKNOWN, "judged: a put, half of moving a message"),
-    Parameter("open_ms", "ms", 0.2, _UNKNOWN, "judged: opening a queue costs as much as a put to it"),
+    Parameter("opening", "", 1.0, _UNKNOWN, "judged: opening a queue costs as much as a put to it"),
     Parameter("database_ms", "ms", 0.5, _UNKNOWN, _CALLS),
     Parameter("database[insert_delete]", "", 2.0, 0.3, "two statements, wbimb-v5-solaris line 383"),
     Parameter("database[update]", "", 1.0, 0.3, "one statement, wbimb-v5-solaris line 398"),
@@ -246,10 +246,11 @@ def _publication_ms(message: _Message) -> Array:
     put_ms = demands["delivery_ms"] + demands["logged_delivery_ms"] * message.persistent
     deliveries = further * (put_ms + demands["delivery_ms_per_kb"] * message.grown_kb)
     # queues beyond those kept open must be opened for each message
-    opened = demands["open_ms"] * np.maximum(message.deliveries - _PRINTED["open_queues"], 0.0)
+    opened = demands["opening"] * put_ms * np.maximum(message.deliveries - _PRINTED["open_queues"], 0.0)
     node = demands["node_ms"] * demands["node[publication]"]
     matching = demands["content_ms"] * message.batch.is_("routing", "content")
-    return message.batch.is_("family", "publication") * (node + matching + deliveries + opened)
+    total: Array = node + matching + deliveries + opened
+    return np.where(message.batch.is_("family", "publication"), total, 0.0)
 
 
 def _background_ms(message: _Message) -> Array:
