@@ -17,10 +17,10 @@ from twin.systems.transfer import Transfer
 
 # A prior this wide is no knowledge: without a row that informs the parameter there is no answer.
 _VAGUE = 0.7
-# What an unknown demand is multiplied by to see whether it takes part at all, even hidden by a ceiling.
-_EXAGGERATION = 100.0
-# a prediction that moves less than this does not depend on a parameter
-_NOTHING = 1e-3
+# How many spreads of its prior an unknown demand is raised by to see whether it matters, even where a ceiling
+# hides it now; and how far a prediction must move for that, as a logarithm or in percentage points.
+_RAISED = 2.0
+_MATTERS = {"relative": 0.1, "points": 10.0}
 _STEP = 1e-4
 
 
@@ -60,9 +60,9 @@ class Evaluated:
     def unmeasured(self, target: Target) -> list[str | None]:
         """Per configuration the first demand it depends on that no row has informed."""
         found: list[str | None] = [None] * len(self._families)
-        for parameter, metrics in self._exaggerated.items():
-            depends = np.abs(target.to_scale(metrics[target.metric]) - self.values(target)) > _NOTHING
-            for at in np.flatnonzero(depends):
+        for parameter, metrics in self._raised.items():
+            moved = np.abs(target.to_scale(metrics[target.metric]) - self.values(target))
+            for at in np.flatnonzero(moved > _MATTERS[target.scale]):
                 found[at] = found[at] or f"no measurement tells {parameter}"
         return found
 
@@ -88,10 +88,10 @@ class Evaluated:
         return [self._with(place, _STEP) for place in range(len(self._calibration.demands))]
 
     @cached_property
-    def _exaggerated(self) -> dict[str, Mapping[str, Array]]:
+    def _raised(self) -> dict[str, Mapping[str, Array]]:
         """All metrics with each demand that nobody knows much larger."""
         return {
-            one.parameter: self._with(place, float(np.log(_EXAGGERATION)))
+            one.parameter: self._with(place, _RAISED * one.prior_log_sd)
             for place, one in enumerate(self._calibration.demands)
             if not one.informed and one.prior_log_sd >= _VAGUE
         }

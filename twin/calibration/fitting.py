@@ -20,6 +20,8 @@ from twin.systems.model import Batch, Demands, System, Target
 _ROBUST = 1.345
 # relative step of the numerical derivatives: far above the solver's rounding, far below any curvature
 _STEP = 1e-5
+# how many spreads of its prior a parameter is moved to see whether it takes part at all
+_FAR = 5.0
 # relative change of the cost and of the parameters that is no progress any more
 _TOLERANCE = 1e-5
 
@@ -78,8 +80,10 @@ def fit(observations: Observations) -> Fit:
         rho[2, far] = -_ROBUST / (2 * root**3)
         return rho
 
+    used = _used(predicted, prior, _FAR * spread)
+
     def slopes(scaled: Array) -> Array:
-        by_log = _derivatives(predicted, prior + scaled * spread)
+        by_log = _derivatives(predicted, prior + scaled * spread, used)
         return np.concatenate([by_log * spread / noise[:, None], np.eye(len(prior))])
 
     found = least_squares(
@@ -88,7 +92,7 @@ def fit(observations: Observations) -> Fit:
     logs = prior + found.x * spread
     said = predicted(logs)
     scaled = (said - measured) / noise
-    jacobian = _derivatives(predicted, logs) / noise[:, None]
+    jacobian = _derivatives(predicted, logs, used) / noise[:, None]
     weight = np.minimum(1.0, _ROBUST / np.maximum(np.abs(scaled), 1e-12))
     precision = jacobian.T @ (jacobian * weight[:, None]) + np.diag(spread**-2.0)
     covariance = np.linalg.inv(precision)
@@ -96,13 +100,20 @@ def fit(observations: Observations) -> Fit:
     return Fit(observations, logs, covariance, said, measured - said, jacobian * noise[:, None], leverage)
 
 
-def _derivatives(predicted: Callable[[Array], Array], logs: Array) -> Array:
-    at, columns = predicted(logs), []
-    for place in range(len(logs)):
+def _used(predicted: Callable[[Array], Array], logs: Array, far: Array) -> Places:
+    """Parameters that some row depends on, even where a ceiling hides them: the others need no derivative."""
+    at = predicted(logs)
+    return np.flatnonzero([bool((predicted(logs + change) != at).any()) for change in np.diag(far)])
+
+
+def _derivatives(predicted: Callable[[Array], Array], logs: Array, used: Places) -> Array:
+    at = predicted(logs)
+    slopes = np.zeros((len(at), len(logs)))
+    for place in used:
         moved = logs.copy()
         moved[place] += _STEP
-        columns.append((predicted(moved) - at) / _STEP)
-    return np.stack(columns, axis=1)
+        slopes[:, place] = (predicted(moved) - at) / _STEP
+    return slopes
 
 
 def _per_metric(observations: Observations, value: Callable[[Target, Places], Array]) -> Array:

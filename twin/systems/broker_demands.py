@@ -97,6 +97,9 @@ _BACKGROUND = (
     Parameter("logging_ms_per_kb", "ms/KB", 0.05, _UNKNOWN, _COPIES),
     Parameter("logged_delivery_ms", "ms", 0.2, _UNKNOWN, "judged: logging a put costs as much as the put"),
     Parameter("logged_consumer_ms", "ms", 0.2, _UNKNOWN, "judged: logging a get costs as much as the get"),
+    # of a message that is written anew, against the one that was read
+    Parameter("sent[nested_select]", "", 0.3, 0.7, "no padding is selected, wbimb-v5-solaris line 904"),
+    *_each("sent", ["simple", "complex", "convert"], "", 0.9, 0.1, "judged: white space is not written"),
     # the driving machine: a ceiling for cheap flows and large messages
     Parameter("client_ms", "ms", 0.4, _UNKNOWN, _CALLS),
     Parameter("client_ms_per_kb", "ms/KB", 0.05, _UNKNOWN, _COPIES),
@@ -109,7 +112,6 @@ _LOG = (
     # of a force, in which a flow must be done to go out with the next
     Parameter("gap", "", 0.5, 0.7, "judged: on average half of a force in progress is still to come"),
     Parameter("gap_sharpness", "", 10.0, 0.7, "judged: a few percent of jitter"),
-    Parameter("selected_share", "", 0.3, 0.7, "no padding is selected, wbimb-v5-solaris line 904"),
     Parameter("coordination_forces", "", 4.0, 0.3, "two-phase commit: both managers prepare and commit"),
     Parameter("aggregation_forces", "", 10.0, 0.7, "judged: ten inserts, wbimb-v5-solaris line 286"),
 )
@@ -163,10 +165,12 @@ class _Message:
         self.batch, self.demands = batch, demands
         self.kb = batch.number("message_bytes") / _KB
         selecting = batch.is_("esql", "nested_select")
-        self.kb_out = self.kb * np.where(selecting, demands["selected_share"], 1.0)
+        # pages of the log are written whole: only a selection is so much shorter that it saves some
+        self.kb_out = self.kb * np.where(selecting, demands["sent[nested_select]"], 1.0)
+        sent = np.minimum(demands.by("sent", batch, "esql", absent=1.0), 1.0)
         # a large message outgrows buffers and costs more than in proportion
         self.grown_kb = self.kb ** demands["size_growth"]
-        self.moved_kb = ((self.kb + self.kb_out) / 2) ** demands["size_growth"]
+        self.moved_kb = (self.kb * (1.0 + sent) / 2) ** demands["size_growth"]
         self.persistent: Flags = batch.flag("persistent")
         self.deliveries = batch.number("subscribers", absent=1.0)
         self.compute_nodes = batch.number("compute_nodes", absent=0.0)
