@@ -6,12 +6,8 @@ import json
 from collections import defaultdict
 
 import pytest
-from typer.testing import CliRunner
 
-from features.lake import Lake
-from twin.app.cli import app
 from twin.app.pipeline import ingest_documents
-from twin.core.settings import Settings
 from twin.core.tables import FIGURES, FINDINGS, MEASUREMENTS, QUARANTINE
 from twin.sources.documents import shipped_documents
 
@@ -25,6 +21,8 @@ FAULTS = {
         "restatement": [655, 785],  # four additional instances that were three; 31 fields that were 30
         "claim": [265, 282],  # "best possible" that other flows beat; "declined" that did not
         "repeated_table": [1398, 1399, 1400, 1402, 1440, 1441, 1442, 1444],
+        # 64 KB: processors less busy than by the neighbours' cost; four copies faster than eight
+        "model_residual": [995, 995, 1462],
     },
     "mqsi-v11-solaris": {
         "sum": [315],  # 86 + 89 is not 188
@@ -37,6 +35,7 @@ FAULTS = {
         "shifted_cells": [328, 329, 330],
         "larger_message_faster": [329],
         "claim": [147],  # "consistently"; three rows say otherwise
+        "model_residual": [195],  # 71.36 ms where the rows around it have 57
     },
     "wmq-v53-windows-clusters": {
         "count": [379],  # two further changes; the discussion lists three
@@ -52,30 +51,6 @@ FAULTS = {
         "larger_message_smaller": [964],  # 228 KB for 10 KB messages, 234 KB for 1 KB
     },
 }
-
-
-@pytest.fixture(scope="module")
-def settings_with_all(tmp_path_factory, spark):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("ingest")))
-        settings = Settings.from_environment()
-        ingest_documents(settings, shipped_documents())
-        yield settings
-
-
-@pytest.fixture
-def lake(settings_with_all):
-    return Lake(settings_with_all)
-
-
-@pytest.fixture
-def twin(settings_with_all, monkeypatch):
-    monkeypatch.setenv("TWIN_HOME", str(settings_with_all.home))
-
-    def call(*arguments):
-        return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-    return call
 
 
 def test_every_figure_is_trusted_or_quarantined(lake):
@@ -99,25 +74,27 @@ def test_only_errors_are_quarantined(lake):
 
 def test_the_same_documents_again_change_nothing(settings_with_all):
     tables = ingest_documents(settings_with_all, shipped_documents())
-    assert list(tables) == ["figures", "findings", "quarantine", "measurements"]
+    assert set(tables) == {
+        "figures", "quarantine", "measurements", "demands", "residuals", "calibrations", "findings",
+    }  # fmt: skip
     assert {(table["version"], table["changed"]) for table in tables.values()} == {(0, False)}
 
 
-def test_quality_as_json_and_as_text(twin):
-    findings = json.loads(twin("quality", "--json").output)
+def test_quality_as_json_and_as_text(twin_with_all):
+    findings = json.loads(twin_with_all("quality", "--json").output)
     assert list(findings[0]) == ["rule", "severity", "source_id", "line", "printed", "expected", "message"]
     hub = next(one for one in findings if one["source_id"] == "mqsi-v11-solaris" and one["rule"] == "sum")
     assert (hub["line"], hub["printed"], hub["expected"]) == (315, "188", "174 to 176")
-    assert "line 315: sum: printed '188'" in twin("quality").output
+    assert "line 315: sum: printed '188'" in twin_with_all("quality").output
 
 
-def test_export_takes_a_predicate_a_format_and_a_version(twin):
+def test_export_takes_a_predicate_a_format_and_a_version(twin_with_all):
     predicate = "source_id = 'mqsi-v11-solaris' AND line = 315"
-    exported = twin("export", "measurements", "--where", predicate, "--format", "jsonl").output
+    exported = twin_with_all("export", "measurements", "--where", predicate, "--format", "jsonl").output
     rows = [json.loads(line) for line in exported.splitlines()]
     assert {row["metric"] for row in rows} >= {"throughput_msgs_per_s", "cpu_idle_pct"}
     assert all(row["configuration_id"] and row["exam_group"] == "Figure 4" for row in rows)
-    header, *lines = twin("export", "figures", "--version", "0").output.splitlines()
+    header, *lines = twin_with_all("export", "figures", "--version", "0").output.splitlines()
     assert header.startswith("figure_id,source_id,line")
     assert len(lines) == 2501
 
@@ -133,16 +110,16 @@ def test_export_takes_a_predicate_a_format_and_a_version(twin):
         (("export", "figures", "--version", "99"), 2),
     ],
 )
-def test_what_cannot_be_exported(twin, arguments, code):
-    answer = twin(*arguments)
+def test_what_cannot_be_exported(twin_with_all, arguments, code):
+    answer = twin_with_all(*arguments)
     assert answer.exit_code == code
     assert answer.output.startswith("twin: ")
 
 
-def test_a_file_that_is_refused_changes_nothing(twin, lake, tmp_path):
+def test_a_file_that_is_refused_changes_nothing(twin_with_all, lake, tmp_path):
     path = tmp_path / "empty.txt"
     path.touch()
-    answer = twin("ingest", path)
+    answer = twin_with_all("ingest", path)
     assert answer.exit_code == 2
     assert "holds no text" in answer.output
     assert lake.version(FIGURES) == 0

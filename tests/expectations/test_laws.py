@@ -6,14 +6,14 @@ from datetime import date
 
 import pytest
 
-from expectations.laws import MEASUREMENT_LAWS
+from expectations.laws import MEASUREMENT_LAWS, RESIDUAL_LAWS
 from features.schemas import spark_schema
 from twin.app.describing import flat_example
 from twin.core.configuration import Configuration
-from twin.core.tables import MEASUREMENTS
+from twin.core.tables import MEASUREMENTS, RESIDUALS
 from twin.sources.printed import understand
 
-LAWS = {law.name: law for law in MEASUREMENT_LAWS}
+LAWS = {law.name: law for law in (*MEASUREMENT_LAWS, *RESIDUAL_LAWS)}
 
 
 def figure(line, printed, metric="throughput_msgs_per_s", ordinal=0, **changes):
@@ -35,8 +35,8 @@ def figure(line, printed, metric="throughput_msgs_per_s", ordinal=0, **changes):
 
 @pytest.fixture
 def accused(spark):
-    def run(law, *rows):
-        spark.createDataFrame(list(rows), spark_schema(MEASUREMENTS)).createOrReplaceTempView("planted")
+    def run(law, *rows, table=MEASUREMENTS):
+        spark.createDataFrame(list(rows), spark_schema(table)).createOrReplaceTempView("planted")
         found = spark.sql(LAWS[law].query.format(batch="planted")).collect()
         assert all(row["expected"] and row["message"] for row in found)
         return sorted(row["line"] for row in found)
@@ -176,10 +176,23 @@ def test_more_subscribers_that_are_served_faster(accused):
     assert accused("more_subscribers_faster", *times) == [3]
 
 
+def test_model_residual(accused):
+    def residual(line, deviations):
+        return {
+            "figure_id": f"s:{line}:0", "source_id": "s", "line": line, "printed": "50.00",
+            "system": "broker", "metric": "throughput_msgs_per_s", "value": 50.0, "fitted_value": 60.0,
+            "deviations": deviations,
+        }  # fmt: skip
+
+    usual = [residual(1, 0.3), residual(2, -4.9)]
+    assert accused("model_residual", *usual, table=RESIDUALS) == []
+    assert accused("model_residual", *usual, residual(3, 5.1), residual(4, -9.0), table=RESIDUALS) == [3, 4]
+
+
 def test_every_law_is_tested():
     assert set(LAWS) == {
         "utilisation_law", "restatement", "sum", "product", "difference", "count", "claim", "ratio",
         "rounding", "restated_configuration", "label_against_caption", "number_expected", "value_in_range",
         "shifted_cells", "repeated_table", "larger_message_faster", "larger_message_smaller",
-        "more_subscribers_faster",
+        "more_subscribers_faster", "model_residual",
     }  # fmt: skip

@@ -12,7 +12,7 @@ from pydantic import Field as ModelField
 from twin.calibration.domain import Domain, domain_of
 from twin.calibration.fitting import Fit
 from twin.calibration.observations import Observations
-from twin.core.configuration import Platform
+from twin.core.configuration import Configuration, Platform
 from twin.core.fields import Row
 from twin.core.fitted import FittedDemand
 from twin.core.settings import PROJECT
@@ -29,7 +29,7 @@ class Calibration(Row):
     demands: tuple[FittedDemand, ...]
     # of the logarithms of the demands, in their order
     covariance: tuple[tuple[float, ...], ...]
-    # standard deviation of a row around the fit, by "family/metric"
+    # standard deviation of a row around the fit, by `noise_key`
     noise: dict[str, float]
     # by family: what was measured
     domain: dict[str, Domain] = ModelField(default_factory=dict)
@@ -104,7 +104,7 @@ def residuals_of(fit: Fit, calibration: Calibration) -> list[tuple[str, float, f
         observations.rows, fit.predicted, fit.residuals, fit.leverage, strict=True
     ):
         target = observations.system.target(row.metric)
-        noise = calibration.noise[f"{row.family}/{row.metric}"]
+        noise = calibration.noise[noise_key(observations.system, row.configuration, row.metric)]
         # a row that has drawn the fit to itself lies nearer to it than a new one would
         own = np.sqrt(max(1 - leverage, 0.0)) or 1.0
         value = said if target is not None and target.scale == "points" else np.exp(said)
@@ -119,23 +119,28 @@ def stated(system: System) -> Calibration:
     )
 
 
+def noise_key(system: System, configuration: Configuration, metric: str) -> str:
+    """Parts of a family scatter differently around the fit."""
+    regime = "" if system.regime is None else system.regime(configuration)
+    return f"{configuration.workload.family}/{regime}/{metric}"
+
+
 def _noise(fit: Fit) -> dict[str, float]:
-    """Never less than what two runs differ by; an outlier counts as the farthest row that is none."""
-    observations = fit.observations
-    found: dict[str, float] = {}
-    for target in observations.system.targets:
-        for family in observations.system.families:
-            at = [
-                place
-                for place, row in enumerate(observations.rows)
-                if row.family == family and row.metric == target.metric
-            ]
-            found[f"{family}/{target.metric}"] = target.noise
-            left = len(at) - fit.leverage[at].sum()
-            if left >= 1:
-                limit = 3 * max(1.4826 * float(np.median(np.abs(fit.residuals[at]))), target.noise)
-                squares = np.minimum(np.abs(fit.residuals[at]), limit) ** 2
-                found[f"{family}/{target.metric}"] = max(target.noise, float(np.sqrt(squares.sum() / left)))
+    """Standard deviation of a row around the fit; never less than what two runs differ by."""
+    system = fit.observations.system
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(fit.observations.rows):
+        places.setdefault(noise_key(system, row.configuration, row.metric), []).append(place)
+    found = {}
+    for key, at in places.items():
+        target = system.target(fit.observations.rows[at[0]].metric)
+        assert target is not None
+        left = len(at) - fit.leverage[at].sum()
+        off = np.abs(fit.residuals[at])
+        # an outlier counts as the farthest row that is none
+        limit = 3 * max(1.4826 * float(np.median(off)), target.noise)
+        scatter = float(np.sqrt((np.minimum(off, limit) ** 2).sum() / left)) if left >= 1 else 0.0
+        found[key] = max(target.noise, scatter)
     return found
 
 

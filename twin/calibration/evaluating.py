@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from twin.calibration.calibration import Calibration
+from twin.calibration.calibration import Calibration, noise_key
 from twin.calibration.fitting import demands_of
 from twin.core.configuration import Configuration
 from twin.queueing.network import Array
@@ -35,7 +35,6 @@ class Evaluated:
         moved: Transfer,
     ) -> None:
         self._system, self._calibration, self._doubt = system, calibration, moved.doubt
-        self._families = [str(one.workload.family) for one in configurations]
         self._batch = Batch(configurations, moved)
         self._at = self._evaluation(calibration.logs)
 
@@ -50,8 +49,8 @@ class Evaluated:
             row[:] = (target.to_scale(metrics[target.metric]) - values) / _STEP
         covariance = np.array(self._calibration.covariance).reshape(len(slopes), len(slopes))
         fitted = np.einsum("pn,pq,qn->n", slopes, covariance, slopes)
-        noise = self._calibration.noise
-        run = np.array([noise.get(f"{family}/{target.metric}", target.noise) for family in self._families])
+        keys = [noise_key(self._system, one, target.metric) for one in self._batch.configurations]
+        run = np.array([self._calibration.noise.get(key, target.noise) for key in keys])
         # a share of a machine moves by so much of itself
         machine = self._doubt * (np.abs(values) if target.scale == "points" else 1.0)
         total: Array = np.sqrt(np.maximum(fitted, 0) + run**2 + machine**2)
@@ -59,7 +58,7 @@ class Evaluated:
 
     def unmeasured(self, target: Target) -> list[str | None]:
         """Per configuration the first demand it depends on that no row has informed."""
-        found: list[str | None] = [None] * len(self._families)
+        found: list[str | None] = [None] * self._batch.size
         for parameter, metrics in self._raised.items():
             moved = np.abs(target.to_scale(metrics[target.metric]) - self.values(target))
             for at in np.flatnonzero(moved > _MATTERS[target.scale]):
@@ -68,13 +67,13 @@ class Evaluated:
 
     def bottlenecks(self) -> Sequence[str | None]:
         solution = self._at.solution
-        return [None] * len(self._families) if solution is None else solution.bottleneck
+        return [None] * self._batch.size if solution is None else solution.bottleneck
 
     def utilisations(self) -> list[str | None]:
         """Busy share per station as a JSON object."""
         solution = self._at.solution
         if solution is None:
-            return [None] * len(self._families)
+            return [None] * self._batch.size
         names = [station.name for station in solution.network.stations if station.kind != "delay"]
         columns = solution.utilisation[solution.network.queueing].T
         return [

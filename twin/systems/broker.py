@@ -67,7 +67,8 @@ def _contention(batch: Batch, demands: Demands) -> Array:
     alone = np.where(copies == 1, demands["alone"], 1.0)
     memory = 1.0 + demands["memory_contention"] * np.minimum(copies, processors) / processors
     heap = 1.0 + demands["spinning"] * np.log2(batch.number("instances"))
-    return alone * memory * heap
+    kind = np.where(copies > 1, demands.by("in_parallel", batch, "node", "esql", absent=1.0), 1.0)
+    return alone * memory * heap * kind
 
 
 def _regime(configuration: Configuration) -> str:

@@ -38,6 +38,12 @@ _XML = ("generic_xml", "mrm_xml")
 _NODES = [one for one in _choices("node") if one not in ("trivial", "aggregation")]
 # a conversion is what its two formats cost
 _PROGRAMS = [one for one in _choices("esql") if one != "convert"]
+# node and program of a flow; a publication has neither
+_KINDS_OF_FLOW = [
+    *(f"{node}/none" for node in ("trivial", *_NODES) if node not in ("compute", "flow_order")),
+    *(f"{node}/{program}" for node in ("compute", "flow_order") for program in _choices("esql")),
+    "None/None",
+]
 # those that have the queue manager and the database commit together
 _COORDINATED = ("insert_delete", "update")
 
@@ -121,6 +127,8 @@ _COPIES_OF_A_FLOW = (
     # growth of a thread's work with each doubling of threads, and the part done one thread at a time
     Parameter("spinning", "", 0.1, 0.7, _HEAP),
     Parameter("locked", "", 0.05, 0.7, _HEAP),
+    # one kind of flow is measured in parallel; what holds for the others is open
+    *_each("in_parallel", _KINDS_OF_FLOW, "", 1.0, 0.3, "no difference expected between kinds of flow"),
     Parameter("group_commit", "", 0.5, 0.5, "judged: as many commits as the root of the copies"),
 )
 PARAMETERS: tuple[Parameter, ...] = (*_THREAD, *_BACKGROUND, *_LOG, *_COPIES_OF_A_FLOW)

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table as Grid
 
 from twin.app.commands.console import AsJson, err, fail, out
-from twin.app.commands.printing import cell, forecasts_grid, points_grid, ratio_of, scores_grid, told
+from twin.app.commands.printing import cell, forecasts_grid, points_grid, ratio_of, scores_grids, told
 from twin.core.prediction import Excuse, Prediction
 from twin.core.settings import Settings
 
@@ -66,8 +66,8 @@ def calibrate(
         }
         print(json.dumps(said, indent=1))
         return
-    out.print(scores_grid("Fit by report and family", families))
-    out.print(scores_grid("Fit by part of a family", regimes))
+    for grid in (*scores_grids(families), *scores_grids(regimes)):
+        out.print(grid)
     if foretold:
         out.print(forecasts_grid(foretold))
     share = 100 * covered.predicted / max(covered.figures, 1)

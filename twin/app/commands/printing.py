@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table as Grid
 
+from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
 
 if TYPE_CHECKING:
@@ -18,24 +20,25 @@ _BAR = 24
 _FEW = 4
 
 
-def scores_grid(title: str, scores: Sequence[FamilyScore]) -> Grid:
-    grid = Grid(
-        "report", "family", "metric", "rows", "parameters", "effective", "MAPE", "median", "points", "",
-        title=title, title_justify="left",
-    )  # fmt: skip
-    for score in scores:
-        grid.add_row(
-            score.source_id,
-            score.family if score.regime is None else f"{score.family}: {score.regime}",
-            score.metric,
-            str(score.n),
-            str(score.parameters),
-            f"{score.effective_parameters:.1f}",
-            *("" if error is None else f"{error:.1f}%" for error in (score.mape, score.median_ape)),
-            "" if score.mean_abs_points is None else f"{score.mean_abs_points:.1f}",
-            "interpolation" if score.interpolation else "",
-        )
-    return grid
+def scores_grids(scores: Sequence[FamilyScore]) -> Iterator[Grid]:
+    """A table per report: parameters that matter and, after the stroke, how many the rows decide."""
+    for source_id in dict.fromkeys(score.source_id for score in scores):
+        grid = Grid("family", "metric", "rows", "parameters", "error", title=source_id, title_justify="left")
+        for score in scores:
+            if score.source_id != source_id:
+                continue
+            if score.mean_abs_points is not None:
+                error = f"{score.mean_abs_points:.1f} points"
+            else:
+                error = f"{score.mape:.2f}%, median {score.median_ape:.2f}%"
+            grid.add_row(
+                score.family if score.regime is None else f"{score.family}, {score.regime}",
+                score.metric,
+                str(score.n),
+                f"{score.parameters} / {score.effective_parameters:.1f}",
+                error + (" (interpolation)" if score.interpolation else ""),
+            )
+        yield grid
 
 
 def forecasts_grid(foretold: Sequence[Forecast]) -> Grid:
@@ -43,21 +46,27 @@ def forecasts_grid(foretold: Sequence[Forecast]) -> Grid:
     groups: dict[tuple[str, str, str], list[Forecast]] = {}
     for one in foretold:
         groups.setdefault((one.system, one.title, one.metric), []).append(one)
-    grid = Grid("system", "foretold", "metric", "rows", "measured", "predicted", "MAPE",
-                title="Not fitted on, predicted", title_justify="left")  # fmt: skip
+    grid = Grid(
+        "foretold", "metric", "rows", "measured", "predicted", "error",
+        title="Not fitted on, predicted", title_justify="left",
+    )  # fmt: skip
     for (system, title, metric), rows in groups.items():
-        mape = sum(abs(one.predicted / one.value - 1) for one in rows if one.value) / len(rows)
         few = len(rows) <= _FEW
         grid.add_row(
-            system,
-            title,
+            f"{system}: {title}",
             metric,
             str(len(rows)),
             ", ".join(f"{one.value:g}" for one in rows) if few else "",
             ", ".join(f"{one.predicted:.4g}" for one in rows) if few else "",
-            f"{100 * mape:.1f}%",
+            _mean_error(metric, rows),
         )
     return grid
+
+
+def _mean_error(metric: str, rows: Sequence[Forecast]) -> str:
+    if METRICS[metric].unit == "%":
+        return f"{fmean(abs(one.predicted - one.value) for one in rows):.1f} points"
+    return f"{100 * fmean(abs(one.predicted / one.value - 1) for one in rows):.1f}%"
 
 
 def points_grid(points: Sequence[tuple[dict[str, Any], Prediction | Excuse]], metric: str) -> Grid:

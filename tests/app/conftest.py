@@ -1,0 +1,36 @@
+"""The five reports in a lake of their own, once for all tests of the commands."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from features.lake import Lake
+from twin.app.cli import app
+from twin.app.pipeline import ingest_documents
+from twin.core.settings import Settings
+from twin.sources.documents import shipped_documents
+
+
+@pytest.fixture(scope="session")
+def settings_with_all(tmp_path_factory, spark):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("ingest")))
+        settings = Settings.from_environment()
+        ingest_documents(settings, shipped_documents())
+        yield settings
+
+
+@pytest.fixture
+def lake(settings_with_all):
+    return Lake(settings_with_all)
+
+
+@pytest.fixture
+def twin_with_all(settings_with_all, monkeypatch):
+    monkeypatch.setenv("TWIN_HOME", str(settings_with_all.home))
+
+    def call(*arguments):
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    return call
