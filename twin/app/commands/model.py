@@ -66,7 +66,8 @@ def calibrate(
         }
         print(json.dumps(said, indent=1))
         return
-    for grid in (*scores_grids(families), *scores_grids(regimes)):
+    told_apart = [score for score in regimes if not score.interpolation]
+    for grid in (*scores_grids(families), *scores_grids(told_apart)):
         out.print(grid)
     if foretold:
         out.print(forecasts_grid(foretold))
@@ -113,6 +114,8 @@ def whatif(
         print(json.dumps([changes | answer.model_dump() for changes, answer in points], indent=1))
         return
     out.print(points_grid(points, metric))
+    for excuse in dict.fromkeys(answer.excuse for answer in answers if isinstance(answer, Excuse)):
+        err.print(f"excused: {excuse}", style="yellow", markup=False, soft_wrap=True)
     outside = sum(isinstance(answer, Prediction) and not answer.in_domain for answer in answers)
     if outside:
         err.print(f"{outside} of {len(points)} lie outside what was measured", style="yellow")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
 from twin.core.metrics import METRICS
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from twin.calibration.calibrating import Forecast
     from twin.calibration.scores import FamilyScore
 
-_BAR = 24
+_BAR = 10
 # so few foretold figures are shown one by one
 _FEW = 4
 
@@ -71,15 +72,21 @@ def _mean_error(metric: str, rows: Sequence[Forecast]) -> str:
 
 def points_grid(points: Sequence[tuple[dict[str, Any], Prediction | Excuse]], metric: str) -> Grid:
     highest = max((answer.value for _, answer in points if isinstance(answer, Prediction)), default=0.0)
-    grid = Grid(*points[0][0], metric, "90% interval", "limited by", "")
+    field = METRICS[metric]
+    title = f"{field.description}, {field.unit}" if field.unit else field.description
+    grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name in (*points[0][0], "predicted", "90% from", "to"):
+        grid.add_column(name, no_wrap=True)
+    grid.add_column("limited by")
+    grid.add_column(min_width=_BAR)
     for changes, answer in points:
         cells = [cell(value) for value in changes.values()]
         if isinstance(answer, Excuse):
-            grid.add_row(*cells, "", "", "", answer.excuse)
+            grid.add_row(*cells, "", "", "", "excused")
             continue
+        numbers = [f"{value:.4g}" for value in (answer.value, answer.lo90, answer.hi90)]
         bar = "█" * round(_BAR * answer.value / highest) if highest else ""
-        interval = f"{answer.lo90:.4g} to {answer.hi90:.4g}"
-        grid.add_row(*cells, f"{answer.value:.4g}", interval, answer.bottleneck or "", bar)
+        grid.add_row(*cells, *numbers, answer.bottleneck or "", bar)
     return grid
 
 
