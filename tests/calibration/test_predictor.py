@@ -156,6 +156,15 @@ def test_an_offered_rate_is_answered_with_busy_processors(predictor):
     assert busy["throughput_msgs_per_s"].value < 1e5
 
 
+def test_response_time_and_capacity_follow_from_every_network(predictor):
+    (quiet,) = predictor.metrics([example("message_flow", offered_rate_msgs_per_s=10.0)])
+    (most,) = predictor.metrics([example("message_flow")])
+    assert quiet["response_ms"].value == pytest.approx(most["response_ms"].value, rel=0.2)
+    assert most["capacity_msgs_per_s"].value > most["throughput_msgs_per_s"].value
+    (stored,) = predictor.metrics([example("stored_object")])
+    assert isinstance(stored["capacity_msgs_per_s"], Excuse)
+
+
 def test_an_impossible_network_does_not_spoil_the_others(predictor):
     one = example("generic", memory_per_client_kb=0.0)
     other = example("generic", demand_cpu_ms=0.0, demand_serial_ms=0.0, demand_log_ms=0.0)

@@ -39,14 +39,14 @@ class Evaluated:
         self._at = self._evaluation(calibration.logs)
 
     def values(self, target: Target) -> Array:
-        return target.to_scale(self._at.metrics[target.metric])
+        return self._scaled(target, self._at.metrics)
 
     def spread(self, target: Target) -> Array:
         """One standard deviation: of the demands, a run around the fit, and the move between machines."""
         values = self.values(target)
         slopes = np.zeros((len(self._nudged), len(values)))
         for row, metrics in zip(slopes, self._nudged, strict=True):
-            row[:] = (target.to_scale(metrics[target.metric]) - values) / _STEP
+            row[:] = (self._scaled(target, metrics) - values) / _STEP
         covariance = np.array(self._calibration.covariance).reshape(len(slopes), len(slopes))
         fitted = np.einsum("pn,pq,qn->n", slopes, covariance, slopes)
         keys = [noise_key(self._system, one, target.metric) for one in self._batch.configurations]
@@ -60,7 +60,7 @@ class Evaluated:
         """Per configuration the first demand it depends on that no row has informed."""
         found: list[str | None] = [None] * self._batch.size
         for parameter, metrics in self._raised.items():
-            moved = np.abs(target.to_scale(metrics[target.metric]) - self.values(target))
+            moved = np.abs(self._scaled(target, metrics) - self.values(target))
             for at in np.flatnonzero(moved > _MATTERS[target.scale]):
                 found[at] = found[at] or f"no measurement tells {parameter}"
         return found
@@ -80,6 +80,10 @@ class Evaluated:
             json.dumps({name: round(float(busy), 4) for name, busy in zip(names, column, strict=True)})
             for column in columns
         ]
+
+    def _scaled(self, target: Target, metrics: Mapping[str, Array]) -> Array:
+        """A metric that follows from a solved network is not there where nothing runs."""
+        return target.to_scale(metrics.get(target.metric, np.full(self._batch.size, np.nan)))
 
     @cached_property
     def _nudged(self) -> list[Mapping[str, Array]]:

@@ -48,7 +48,7 @@ class AnalyticPredictor:
         for at in places.values():
             asked = [configurations[place] for place in at]
             system = _system_of(asked[0])
-            wanted = [target.metric for target in system.targets] if metrics is None else metrics
+            wanted = [target.metric for target in system.told] if metrics is None else metrics
             found |= dict(zip(at, self._of_system(system, asked, wanted), strict=True))
         return [found[place] for place in range(len(configurations))]
 

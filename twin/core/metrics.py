@@ -12,6 +12,9 @@ _DECLARED = (
     Field("throughput_change_msgs_per_s", "number", "How much more than in another test", "msgs/s"),
     Field("offered_rate_msgs_per_s", "number", "Offered load", "msgs/s", 0, True),
     Field("rate_per_application_msgs_per_s", "number", "Load that one driver offers", "msgs/s", 0, True),
+    Field(
+        "capacity_msgs_per_s", "number", "Rate at which the busiest resource never rests", "msgs/s", 0, True
+    ),
     Field("database_operations_per_s", "number", "Database operations of a flow per second", "1/s", 0, True),
     Field(
         "subscriber_msgs_per_s",

@@ -14,6 +14,8 @@ import numpy as np
 from twin.queueing.approximation import NotConverged
 from twin.queueing.network import Array, BadNetwork
 
+Present = tuple[int, ...]
+
 # points of the population lattice times multi-server stations' subsets that are still quick to visit
 _LARGEST_LATTICE = 200_000
 _TOLERANCE = 1e-10
@@ -50,71 +52,69 @@ def solve_classes(demands: Array, servers: Array, think: Array, population: list
 
 
 def _exact(demands: Array, servers: Array, think: Array, population: list[int]) -> ClassSolution:
-    """The recursion of `mva.exact_mva` over all smaller populations: a class arriving at a station finds what
-    is there with one customer of its class less. Empty-station chances come from networks without it."""
-    classes, stations = demands.shape
-    shared = [k for k in range(stations) if servers[k] != 1]
-    states = {k: max(1, min(int(np.ceil(servers[k])), sum(population))) for k in shared}
-    everything = (1 << len(shared)) - 1
-    queue: dict[tuple[int, tuple[int, ...]], Array] = {}
-    chance: dict[tuple[int, tuple[int, ...], int], Array] = {}
-    rates: dict[tuple[int, tuple[int, ...]], Array] = {}
-    residence = np.zeros_like(demands)
+    lattice = _Lattice(demands, servers, think)
     for present in product(*(range(count + 1) for count in population)):
-        for subset in range(everything + 1):
-            in_subset = {k for bit, k in enumerate(shared) if (subset >> bit) & 1}
-            active = [k for k in range(stations) if k not in shared or k in in_subset]
-            residence = np.zeros_like(demands)
-            rate = np.zeros(classes)
-            for c in range(classes):
-                if not present[c]:
-                    continue
-                fewer = _one_less(present, c)
-                for k in active:
-                    seen = 1 + queue[subset, fewer][k]
-                    if k in in_subset:
-                        idle = np.maximum(servers[k] - 1 - np.arange(states[k]), 0)
-                        seen = (seen + idle @ chance[subset, fewer, k]) / servers[k]
-                    residence[c, k] = demands[c, k] * seen
-                cycle = think[c] + residence[c].sum()
-                rate[c] = present[c] / cycle if cycle > 0 else np.inf
-            rates[subset, present] = rate
-            queue[subset, present] = np.nan_to_num(rate[:, None] * residence).sum(axis=0)
-            for bit, k in enumerate(shared):
-                if k in in_subset:
-                    chance[subset, present, k] = _chances(
-                        k, bit, subset, present, demands[:, k], servers[k], states[k], rates, chance
-                    )
-    return ClassSolution(rates[everything, tuple(population)], residence, exact=True)
+        for subset in range(lattice.everything + 1):
+            residence = lattice.visit(subset, present)
+    return ClassSolution(lattice.rates[lattice.everything, tuple(population)], residence, exact=True)
 
 
-def _chances(
-    k: int,
-    bit: int,
-    subset: int,
-    present: tuple[int, ...],
-    demand: Array,
-    servers: float,
-    states: int,
-    rates: dict[tuple[int, tuple[int, ...]], Array],
-    chance: dict[tuple[int, tuple[int, ...], int], Array],
-) -> Array:
-    """How likely 0, 1, 2 ... customers are at station k."""
-    found = np.zeros(states)
-    used = [c for c in range(len(present)) if present[c]]
-    if not used:
-        found[0] = 1.0
+class _Lattice:
+    """The recursion of `mva.exact_mva` over all smaller populations: who arrives at a station finds what is
+    there with one customer of its class less. Chances of empty stations come from the networks without them,
+    so every subset of the multi-server stations is a network of its own."""
+
+    def __init__(self, demands: Array, servers: Array, think: Array) -> None:
+        self.demands, self.servers, self.think = demands, servers, think
+        self.shared = [k for k in range(demands.shape[1]) if servers[k] != 1]
+        self.everything = (1 << len(self.shared)) - 1
+        self.rates: dict[tuple[int, Present], Array] = {}
+        self._queue: dict[tuple[int, Present], Array] = {}
+        self._chance: dict[tuple[int, Present, int], Array] = {}
+
+    def visit(self, subset: int, present: Present) -> Array:
+        """Residence times of this population, once all smaller ones have been visited."""
+        residence = np.zeros_like(self.demands)
+        rate = np.zeros(len(self.demands))
+        for c in _classes(present):
+            residence[c] = self.demands[c] * self._delay_factors(subset, _one_less(present, c))
+            cycle = self.think[c] + residence[c].sum()
+            rate[c] = present[c] / cycle if cycle > 0 else np.inf
+        self.rates[subset, present] = rate
+        self._queue[subset, present] = np.nan_to_num(rate[:, None] * residence).sum(axis=0)
+        for bit, k in enumerate(self.shared):
+            if (subset >> bit) & 1:
+                self._chance[subset, present, k] = self._chances(subset, present, bit, k)
+        return residence
+
+    def _delay_factors(self, subset: int, seen: Present) -> Array:
+        """How many times its own demand an arrival stays at each station, given who is there."""
+        factors: Array = 1 + self._queue[subset, seen]
+        for bit, k in enumerate(self.shared):
+            if not (subset >> bit) & 1:
+                factors[k] = 0.0
+                continue
+            chance = self._chance[subset, seen, k]
+            idle = np.maximum(self.servers[k] - 1 - np.arange(len(chance)), 0)
+            factors[k] = (factors[k] + idle @ chance) / self.servers[k]
+        return factors
+
+    def _chances(self, subset: int, present: Present, bit: int, k: int) -> Array:
+        """How likely 0, 1, 2 ... customers are at station k, as far as a server is idle."""
+        found = np.zeros(max(1, int(np.ceil(self.servers[k]))))
+        classes = _classes(present)
+        if not classes:
+            found[0] = 1.0
+            return found
+        rate = self.rates[subset, present]
+        for c in classes:
+            before = self._chance[subset, _one_less(present, c), k]
+            found[1:] += self.demands[c, k] * rate[c] * before[:-1]
+        found[1:] /= np.minimum(np.arange(1, len(found)), self.servers[k])
+        first = classes[0]
+        without = self.rates[subset & ~(1 << bit), present][first]
+        found[0] = self._chance[subset, _one_less(present, first), k][0] * rate[first] / without
         return found
-    for j in range(1, states):
-        found[j] = sum(
-            demand[c] * rates[subset, present][c] * chance[subset, _one_less(present, c), k][j - 1]
-            for c in used
-        ) / min(j, servers)
-    c = used[0]
-    without = rates[subset & ~(1 << bit), present][c]
-    before = chance[subset, _one_less(present, c), k][0]
-    found[0] = before * rates[subset, present][c] / without
-    return found
 
 
 def _approximate(demands: Array, servers: Array, think: Array, population: Array) -> ClassSolution:
@@ -135,5 +135,9 @@ def _approximate(demands: Array, servers: Array, think: Array, population: Array
     raise NotConverged(f"no fixed point after {_ROUNDS} rounds")
 
 
-def _one_less(present: tuple[int, ...], c: int) -> tuple[int, ...]:
+def _classes(present: Present) -> list[int]:
+    return [c for c, count in enumerate(present) if count]
+
+
+def _one_less(present: Present, c: int) -> Present:
     return (*present[:c], present[c] - 1, *present[c + 1 :])

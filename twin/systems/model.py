@@ -56,6 +56,11 @@ class Target:
         return min(max(value, 0.0), 100.0) if self.scale == "points" else math.exp(value)
 
 
+# What every solved network tells beside the metrics that a system explains. No report measures them: they are
+# as noisy as the rates that they follow from.
+FOLLOWING = (Target("response_ms", 0.05), Target("capacity_msgs_per_s", 0.05))
+
+
 class Demands:
     """Parameter values by name."""
 
@@ -150,8 +155,14 @@ class System:
     # how many times the greatest measured value of a column the physics is trusted to reach
     reach: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def told(self) -> tuple[Target, ...]:
+        """All that can be asked: what it explains, and what follows."""
+        explained = {target.metric for target in self.targets}
+        return (*self.targets, *(target for target in FOLLOWING if target.metric not in explained))
+
     def target(self, metric: str) -> Target | None:
-        return next((one for one in self.targets if one.metric == metric), None)
+        return next((one for one in self.told if one.metric == metric), None)
 
     def at_priors(self) -> Demands:
         return Demands({one.name: one.prior for one in self.parameters})

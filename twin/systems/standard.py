@@ -34,6 +34,7 @@ def evaluated(network: Network, batch: Batch, **metrics: Array) -> Evaluation:
     found: dict[str, Array] = {
         "throughput_msgs_per_s": solution.throughput,
         "response_ms": solution.response * 1000,
+        "capacity_msgs_per_s": solution.capacity,
     }
     processors = [row for row, station in enumerate(network.stations) if station.kind == "cpu"]
     if processors:

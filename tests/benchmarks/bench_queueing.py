@@ -10,8 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from twin.app.describing import flat_example
+from twin.core.configuration import Configuration
 from twin.queueing.mva import exact_mva
 from twin.queueing.network import Array
+from twin.systems.broker import SYSTEM
+from twin.systems.model import Batch
 
 _CONFIGURATIONS = 100_000
 _CUSTOMERS = 20
@@ -80,6 +84,32 @@ def _compare(stations: int, customers: int, compiled: int, plain: int) -> dict[s
         "compiled_solves_per_cpu_s": round(fast),
         "ratio": round(fast / slow, 1),
     }
+
+
+def test_a_system_all_at_once_against_one_by_one() -> None:
+    """What a search over configurations costs: the broker's physics, without intervals."""
+    base = flat_example("message_flow")
+    sizes, copies = np.arange(200, 60_200, 30), range(1, 6)
+    asked = [
+        Configuration.from_flat(base | {"message_bytes": int(size), "execution_groups": count})
+        for size in sizes
+        for count in copies
+    ]
+    demands = SYSTEM.at_priors()
+    batch, singles = Batch(asked), [Batch([one]) for one in asked[:200]]
+    SYSTEM.evaluate(singles[0], demands)
+    together = _solves_per_cpu_s(len(asked), lambda: SYSTEM.evaluate(batch, demands))
+    alone = _solves_per_cpu_s(len(singles), lambda: [SYSTEM.evaluate(one, demands) for one in singles])
+    print(
+        json.dumps(
+            {
+                "broker_configurations": len(asked),
+                "together_per_cpu_s": round(together),
+                "one_by_one_per_cpu_s": round(alone),
+                "ratio": round(together / alone, 1),
+            }
+        )
+    )
 
 
 def test_compiled_against_plain_python() -> None:
