@@ -52,7 +52,7 @@ def lake(home, monkeypatch):
 def test_the_chain_fills_every_table(first_run, lake):
     assert {table.name: lake.version(table) for table in IN_LAKE} == {table.name: 0 for table in IN_LAKE}
     assert lake.written(TABLES["training_set"]).rows > 0
-    assert "example-message_flow" in first_run.stdout
+    assert "message_flow" in first_run.stdout
 
 
 def test_nothing_of_airflow_is_left_running(first_run, home):

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -110,22 +111,22 @@ def _examples_grid(settings: Settings, answers: Path) -> Grid:
 
     asked = [Configuration.from_flat(flat_example(family)) for family in FAMILIES]
     analytic = analytic_predictor(settings).predict(asked)
-    grid = Grid(
-        "request", "regression", "90% interval", "analytic", "90% interval", "limited by", "remark",
-        title="Example requests, msgs/s", title_justify="left",
-    )  # fmt: skip
+    grid = Grid(title="Example requests, msgs/s", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("request", "regression (90%)", "analytic (90%)"):
+        grid.add_column(name, no_wrap=True)
+    grid.add_column("limited by, or excused")
     with answers.open(newline="") as file:
         for row, other in zip(csv.DictReader(file), analytic, strict=True):
-            value = f"{float(row['value']):.0f}" if row["value"] else ""
-            interval = f"{float(row['lo90']):.0f} to {float(row['hi90']):.0f}" if row["value"] else ""
+            learned = (
+                _rounded(*(float(row[name]) for name in ("value", "lo90", "hi90"))) if row["value"] else ""
+            )
             if isinstance(other, Prediction):
-                cells = [
-                    f"{other.value:.0f}",
-                    f"{other.lo90:.0f} to {other.hi90:.0f}",
-                    other.bottleneck or "",
-                    "",
-                ]
+                physics, remark = _rounded(other.value, other.lo90, other.hi90), other.bottleneck
             else:
-                cells = ["", "", "", other.excuse]
-            grid.add_row(row["request_id"].removeprefix("example-"), value, interval, *cells)
+                physics, remark = "", other.excuse
+            grid.add_row(row["request_id"].removeprefix("example-"), learned, physics, remark)
     return grid
+
+
+def _rounded(value: float, low: float, high: float) -> str:
+    return f"{value:.0f} ({low:.0f} to {high:.0f})"

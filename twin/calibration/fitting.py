@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from twin.calibration.observations import Observations, Places
-from twin.queueing.network import Array
+from twin.queueing.network import Array, Flags
 from twin.systems.model import Batch, Demands, System, Target
 
 # Huber's bound in standard deviations of a run: 95% as good as least squares where errors are normal
@@ -22,6 +22,9 @@ _ROBUST = 1.345
 _STEP = 1e-5
 # how many spreads of its prior a parameter is moved to see whether it takes part at all
 _FAR = 5.0
+# The rows are first taken as so many times noisier than they are: ceilings and plateaus make valleys that a
+# sharp fit from the priors does not leave
+_BLURS = (10.0, 3.0, 1.0)
 # relative change of the cost and of the parameters that is no progress any more
 _TOLERANCE = 1e-5
 
@@ -65,8 +68,8 @@ def fit(observations: Observations) -> Fit:
             lambda target, rows: target.to_scale(metrics[target.metric][observations.places[rows]]),
         )
 
-    def residuals(scaled: Array) -> Array:
-        return np.concatenate([(predicted(prior + scaled * spread) - measured) / noise, scaled])
+    def residuals(scaled: Array, blur: float) -> Array:
+        return np.concatenate([(predicted(prior + scaled * spread) - measured) / (noise * blur), scaled])
 
     rows = len(measured)
 
@@ -80,39 +83,62 @@ def fit(observations: Observations) -> Fit:
         rho[2, far] = -_ROBUST / (2 * root**3)
         return rho
 
-    used = _used(predicted, prior, _FAR * spread)
+    depends = _depends(predicted, prior, _FAR * spread)
+    groups = _moved_together(depends)
 
-    def slopes(scaled: Array) -> Array:
-        by_log = _derivatives(predicted, prior + scaled * spread, used)
-        return np.concatenate([by_log * spread / noise[:, None], np.eye(len(prior))])
+    def slopes(scaled: Array, blur: float) -> Array:
+        by_log = _derivatives(predicted, prior + scaled * spread, depends, groups)
+        return np.concatenate([by_log * spread / (noise * blur)[:, None], np.eye(len(prior))])
 
-    found = least_squares(
-        residuals, np.zeros(len(prior)), jac=slopes, loss=loss, ftol=_TOLERANCE, xtol=_TOLERANCE, max_nfev=200
-    )
-    logs = prior + found.x * spread
+    scaled = np.zeros(len(prior))
+    for blur in _BLURS:
+        scaled = least_squares(
+            residuals, scaled, jac=slopes, loss=loss, args=(blur,),
+            ftol=_TOLERANCE, xtol=_TOLERANCE, max_nfev=200,
+        ).x  # fmt: skip
+    logs = prior + scaled * spread
     said = predicted(logs)
-    scaled = (said - measured) / noise
-    jacobian = _derivatives(predicted, logs, used) / noise[:, None]
-    weight = np.minimum(1.0, _ROBUST / np.maximum(np.abs(scaled), 1e-12))
+    off = (said - measured) / noise
+    jacobian = _derivatives(predicted, logs, depends, groups) / noise[:, None]
+    weight = np.minimum(1.0, _ROBUST / np.maximum(np.abs(off), 1e-12))
     precision = jacobian.T @ (jacobian * weight[:, None]) + np.diag(spread**-2.0)
     covariance = np.linalg.inv(precision)
     leverage = weight * np.einsum("rp,pq,rq->r", jacobian, covariance, jacobian)
     return Fit(observations, logs, covariance, said, measured - said, jacobian * noise[:, None], leverage)
 
 
-def _used(predicted: Callable[[Array], Array], logs: Array, far: Array) -> Places:
-    """Parameters that some row depends on, even where a ceiling hides them: the others need no derivative."""
+def _depends(predicted: Callable[[Array], Array], logs: Array, far: Array) -> Flags:
+    """Which rows depend on which parameters, even where a ceiling hides them at the priors."""
     at = predicted(logs)
-    return np.flatnonzero([bool((predicted(logs + change) != at).any()) for change in np.diag(far)])
+    changes = [(predicted(logs + far), predicted(logs - far)) for far in np.diag(far)]
+    return np.stack([(more != at) | (less != at) for more, less in changes], axis=1)
 
 
-def _derivatives(predicted: Callable[[Array], Array], logs: Array, used: Places) -> Array:
+def _moved_together(depends: Flags) -> list[list[int]]:
+    """Parameters that no row has in common can be moved at once: their effects do not mix."""
+    groups: list[tuple[Flags, list[int]]] = []
+    for place in np.argsort(-depends.sum(axis=0), kind="stable").tolist():
+        rows = depends[:, place]
+        if not rows.any():
+            continue
+        group = next((one for one in groups if not (one[0] & rows).any()), None)
+        if group is None:
+            groups.append((rows.copy(), [place]))
+        else:
+            group[0][:] |= rows
+            group[1].append(place)
+    return [places for _, places in groups]
+
+
+def _derivatives(
+    predicted: Callable[[Array], Array], logs: Array, depends: Flags, groups: list[list[int]]
+) -> Array:
     at = predicted(logs)
-    slopes = np.zeros((len(at), len(logs)))
-    for place in used:
+    slopes = np.zeros(depends.shape)
+    for places in groups:
         moved = logs.copy()
-        moved[place] += _STEP
-        slopes[:, place] = (predicted(moved) - at) / _STEP
+        moved[places] += _STEP
+        slopes[:, places] = depends[:, places] * ((predicted(moved) - at) / _STEP)[:, None]
     return slopes
 
 

@@ -77,7 +77,7 @@ def points_grid(points: Sequence[tuple[dict[str, Any], Prediction | Excuse]], me
     grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for name in (*points[0][0], "predicted", "90% from", "to"):
         grid.add_column(name, no_wrap=True)
-    grid.add_column("limited by")
+    grid.add_column("limited by", min_width=len("limited by"))
     grid.add_column(min_width=_BAR)
     for changes, answer in points:
         cells = [cell(value) for value in changes.values()]
