@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file first, or it would run alone at the end while the other worker has nothing to do."""
+    items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test may touch the project's own data, nor an Airflow home in the user's."""

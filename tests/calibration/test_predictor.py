@@ -184,7 +184,7 @@ def test_residuals_are_told_in_standard_deviations(fits):
 _SIZES = st.integers(0, 260_000)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     family=st.sampled_from(RATED),
     sizes=st.tuples(_SIZES, _SIZES),
