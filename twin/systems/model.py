@@ -102,11 +102,6 @@ class Batch:
     def flag(self, name: str) -> Flags:
         return self.number(name, absent=0.0) > 0
 
-    def text(self, name: str) -> np.ndarray[Any, Any]:
-        labels, codes = self.labels(name)
-        column: np.ndarray[Any, Any] = np.array(labels, dtype=object)[codes]
-        return column
-
     def is_(self, name: str, *values: str) -> Flags:
         """Where a column has one of these values."""
         labels, codes = self.labels(name)
