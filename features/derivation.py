@@ -8,18 +8,40 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twin.systems.transfer import ratings
+
 
 def hardware_derived(platforms: pd.DataFrame) -> pd.DataFrame:
-    return platforms.assign(clock_capacity_mhz=platforms["cpus"] * pd.to_numeric(platforms["mhz"]))
+    cpus = _number(platforms, "cpus")
+    write_ms = {kind: float(disk["write_ms"]) for kind, disk in ratings()["log_disk"].items()}
+    return platforms.assign(
+        clock_capacity_mhz=cpus * _number(platforms, "mhz"),
+        rating_per_cpu=_number(platforms, "specint_rate95") / cpus,
+        lspr_itr_per_cpu=_number(platforms, "lspr_itr") / cpus,
+        log_write_ms=platforms["log_disk"].map(write_ms).astype("float64"),
+        memory_mb_per_cpu=_number(platforms, "memory_mb") / cpus,
+    )
 
 
 def flow_derived(workloads: pd.DataFrame) -> pd.DataFrame:
-    def number(column: str, missing: int) -> pd.Series:
-        """A column that not every family has, and what it amounts to for the others."""
-        return pd.to_numeric(workloads[column]).fillna(missing).astype("int64")
-
+    copies = _number(workloads, "instances", 1) * _number(workloads, "execution_groups", 1)
+    subscribers = _number(workloads, "subscribers").fillna(_number(workloads, "topic_subscribers", 1))
+    engines = _number(workloads, "queue_managers", 1) * _number(workloads, "rules_engines", 1)
+    callers = _number(workloads, "clients").fillna(_number(workloads, "client_threads", 1))
+    per_commit = _number(workloads, "messages_per_commit").fillna(_number(workloads, "batch_size", 1))
+    persistent = workloads["persistent"].eq(True).astype("float64")
     return workloads.assign(
-        copies=number("instances", 1) * number("execution_groups", 1),
-        program_runs=number("compute_nodes", 0) * number("program_repeats", 1),
-        deliveries=number("subscribers", 1),
+        copies=copies.astype("int64"),
+        program_runs=(
+            _number(workloads, "compute_nodes", 0) * _number(workloads, "program_repeats", 1)
+        ).astype("int64"),
+        deliveries=subscribers.astype("int64"),
+        population=(copies * engines * callers).astype("int64"),
+        commits_per_message=persistent / per_commit,
+        bytes_moved=(_number(workloads, "message_bytes") * (1 + subscribers)).astype("Int64"),
     )
+
+
+def _number(frame: pd.DataFrame, column: str, missing: float = float("nan")) -> pd.Series:
+    """A column that not every family has, and what it amounts to for the others."""
+    return pd.to_numeric(frame[column]).astype("float64").fillna(missing)

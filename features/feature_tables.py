@@ -29,22 +29,24 @@ def training_set(measurements: DataFrame, hardware: DataFrame, flows: DataFrame)
     targets = measurements.where(
         "fact_kind = 'measurement' AND restates IS NULL AND exam_group IS NOT NULL AND value > 0"
     ).selectExpr(
-        "configuration_id", "source_id", "exam_group", "platform_id", "workload_id",
+        "configuration_id", "source_id", "exam_group", "platform_id", "workload_id", "published_at",
+        # a table that is cut by message size can be cut by its printed columns as well
+        "CASE WHEN startswith(exam_group, table_label || '/') THEN table_label || '/' || column_header END "
+        "AS exam_column",
         "CASE metric WHEN 'elapsed_ms' THEN 'throughput_msgs_per_s' ELSE metric END AS target",
         "CASE metric WHEN 'elapsed_ms' THEN 1000 / value ELSE value END AS value",
-    )  # fmt: skip
-    measured = (
-        targets.groupBy("configuration_id", "source_id", "platform_id", "workload_id")
-        .agg(
-            # a configuration that two groups measured belongs to the first of them
-            f.min("exam_group").alias("exam_group"),
-            *(f.avg(f.when(f.col("target") == target, f.col("value"))).alias(target) for target in TARGETS),
-        )
-        .where(f.coalesce(*TARGETS).isNotNull())
+    ).where(f.col("target").isin(*TARGETS))  # fmt: skip
+    measured = targets.groupBy("configuration_id", "source_id", "platform_id", "workload_id").agg(
+        # a configuration that two groups measured belongs to the first of them
+        f.min("exam_group").alias("exam_group"),
+        f.min_by("exam_column", "exam_group").alias("exam_column"),
+        f.count("*").alias("figures"),
+        f.min("published_at").alias("published_at"),
+        *(f.avg(f.when(f.col("target") == target, f.col("value"))).alias(target) for target in TARGETS),
     )
     return (
-        measured.join(hardware, "platform_id", "inner")
-        .join(flows, "workload_id", "inner")
+        measured.join(hardware.drop("published_at"), "platform_id", "inner")
+        .join(flows.drop("published_at"), "workload_id", "inner")
         .select(*TRAINING_SET.columns)
     )
 
@@ -52,11 +54,14 @@ def training_set(measurements: DataFrame, hardware: DataFrame, flows: DataFrame)
 def _derived(
     measurements: DataFrame, table: Table, derive: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> DataFrame:
-    known = [name for name in table.columns if name in measurements.columns]
+    from pyspark.sql import functions as f
+
+    known = [name for name in table.columns if name in measurements.columns and name != "published_at"]
 
     def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
             yield derive(frame)[list(table.columns)]
 
     with_key = measurements.where(" AND ".join(f"{name} IS NOT NULL" for name in table.key))
-    return with_key.select(*known).distinct().mapInPandas(batches, spark_schema(table))
+    distinct = with_key.groupBy(*known).agg(f.min("published_at").alias("published_at"))
+    return distinct.mapInPandas(batches, spark_schema(table))

@@ -1,162 +1,147 @@
-"""The throughput regressor: XGBoost on the logarithm of the rate, with intervals from held-out groups."""
+"""The regressor: XGBoost on the logarithm of a target, with intervals from held-out groups."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 
-from training.domain import domain_of, excuse_for, outside
-from training.encoding import encode, monotone_constraints, with_derived
-from twin.core.configuration import Configuration
-from twin.core.fields import fields_of
+from training.conformal import Reach
+from training.encoding import FEATURES, encode, features_of, monotone_constraints
+from twin.core.columns import Columns, Texts
+from twin.core.prediction import THROUGHPUT
+from twin.queueing.network import Array
 
 if TYPE_CHECKING:
     import xgboost
 
-TARGET = "throughput_msgs_per_s"
 PREDICTOR = "regression"
-FOLDS = 10
+INNER_FOLDS = 5
+# found by `twin train --tune` on nested grouped folds; every run records the ones it used
 PARAMETERS: dict[str, Any] = {
     "n_estimators": 300,
     "learning_rate": 0.05,
     "max_depth": 4,
     "min_child_weight": 1,
-    "subsample": 1.0,
     "reg_lambda": 1.0,
-    "n_jobs": 1,
-    "random_state": 7,
 }
+_FIXED: dict[str, Any] = {"n_jobs": 1, "random_state": 7, "tree_method": "hist"}
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Errors in percent on groups that the model had not seen."""
+class Regression:
+    """Of one target."""
 
-    n: int
-    median_ape: float
-    mape: float
-    p90_ape: float
-
-
-class ThroughputRegression:
-    def __init__(self, booster: xgboost.XGBRegressor, card: dict[str, Any]) -> None:
-        self._booster = booster
-        self._card = card
+    booster: xgboost.XGBRegressor
+    # what the rows hold: the choices or the range of each feature
+    domain: dict[str, Any]
+    reach: Reach
+    # error of each training row by a model that had not seen its group; not kept in a file
+    held_out: Array
 
     @classmethod
-    def fit(cls, training_set: pd.DataFrame, table_version: int) -> tuple[ThroughputRegression, Scores]:
-        """Fit on all rows; the intervals and the scores come from models that had not seen a row's group."""
-        rows = training_set.dropna(subset=[TARGET])
-        matrix, log_rate = encode(rows), np.log(rows[TARGET].to_numpy())
-        held_out = _held_out_predictions(matrix, log_rate, rows["source_id"] + "/" + rows["exam_group"])
-        card = {
-            "domain": domain_of(rows),
-            "log_error_quantiles": {
-                str(level): _conformal_quantile(np.abs(held_out - log_rate), level) for level in (0.5, 0.9)
-            },
-            "table_version": table_version,
-        }
-        return cls(_fit(matrix, log_rate), card), _scores(held_out, log_rate)
+    def fit(
+        cls,
+        rows: Columns,
+        logarithms: Array,
+        groups: Sequence[str],
+        target: str,
+        parameters: dict[str, Any] = PARAMETERS,
+    ) -> Regression:
+        features = features_of(rows)
+        matrix = encode(features)
+        held_out = held_out_errors(matrix, logarithms, groups, target, parameters)
+        return cls(
+            _fitted(matrix, logarithms, target, parameters), domain_of(features), Reach.of(held_out), held_out
+        )
 
-    def save(self, folder: Path) -> None:
-        self._booster.save_model(folder / "booster.json")
-        (folder / "card.json").write_text(json.dumps(self._card, indent=1))
+    def at(self, columns: Columns) -> tuple[Array, Texts, Texts]:
+        """Logarithms, excuses for kinds that no row contains, and numbers that lie outside the measured ones."""
+        features = features_of(columns)
+        found: Array = self.booster.predict(encode(features)).astype(np.float64)
+        return found, excuses(features, self.domain), outside(features, self.domain)
+
+    def save(self, folder: Path, name: str) -> None:
+        self.booster.save_model(folder / f"{name}.json")
+        card = {"domain": self.domain, "reach": [self.reach.inner, self.reach.outer]}
+        (folder / f"{name}.card.json").write_text(json.dumps(card))
 
     @classmethod
-    def load(cls, folder: Path) -> ThroughputRegression:
+    def load(cls, folder: Path, name: str) -> Regression:
         import xgboost
 
         booster = xgboost.XGBRegressor()
-        booster.load_model(folder / "booster.json")
-        return cls(booster, json.loads((folder / "card.json").read_text()))
-
-    def predict_flat(self, requests: pd.DataFrame) -> pd.DataFrame:
-        """Predictions or excuses for flat requests, in order; what a request leaves out is defaulted."""
-        understood = [_configuration_or_excuse(row) for row in requests.to_dict("records")]
-        configurations = [one for one in understood if isinstance(one, Configuration)]
-        predicted = iter(self._predictions(configurations))
-        rows = [next(predicted) if isinstance(one, Configuration) else one for one in understood]
-        return pd.DataFrame(rows, columns=ANSWER_COLUMNS)
-
-    def _predictions(self, configurations: list[Configuration]) -> list[dict[str, Any]]:
-        if not configurations:
-            return []
-        columns = [field.name for field in fields_of(Configuration)]
-        features = with_derived(pd.DataFrame([one.flat() for one in configurations], columns=columns))
-        log_rate = self._booster.predict(encode(features))
-        return [
-            self._answer(row, float(value))
-            for row, value in zip(features.to_dict("records"), log_rate, strict=True)
-        ]
-
-    def _answer(self, row: Mapping[Any, Any], log_rate: float) -> dict[str, Any]:
-        domain = self._card["domain"]
-        if excuse := excuse_for(row, domain):
-            return {"predictor": PREDICTOR, "excuse": excuse}
-        reason = outside(row, domain)
-        inner, outer = (self._card["log_error_quantiles"][level] for level in ("0.5", "0.9"))
-        return {
-            "target": TARGET,
-            "value": math.exp(log_rate),
-            "lo50": math.exp(log_rate - inner),
-            "hi50": math.exp(log_rate + inner),
-            "lo90": math.exp(log_rate - outer),
-            "hi90": math.exp(log_rate + outer),
-            "predictor": PREDICTOR,
-            "in_domain": reason is None,
-            "domain_reason": reason,
-            "table_version": self._card["table_version"],
-        }
+        booster.load_model(folder / f"{name}.json")
+        card = json.loads((folder / f"{name}.card.json").read_text())
+        return cls(booster, card["domain"], Reach(*card["reach"]), np.zeros(0))
 
 
-ANSWER_COLUMNS = (
-    "target", "value", "lo50", "hi50", "lo90", "hi90", "predictor", "in_domain", "domain_reason",
-    "table_version", "excuse",
-)  # fmt: skip
-
-
-def _configuration_or_excuse(row: dict[Hashable, Any]) -> Configuration | dict[str, Any]:
-    try:
-        return Configuration.from_flat(
-            {str(name): value for name, value in row.items() if not pd.isna(value)}
-        )
-    except ValidationError as error:
-        problem = error.errors()[0]
-        return {"predictor": PREDICTOR, "excuse": f"{problem['loc'][-1]}: {problem['msg']}"}
-
-
-def _fit(matrix: pd.DataFrame, log_rate: np.ndarray) -> xgboost.XGBRegressor:
-    import xgboost
-
-    model = xgboost.XGBRegressor(
-        **PARAMETERS, monotone_constraints=monotone_constraints(list(matrix.columns))
-    )
-    return model.fit(matrix, log_rate)
-
-
-def _held_out_predictions(matrix: pd.DataFrame, log_rate: np.ndarray, groups: pd.Series) -> np.ndarray:
+def held_out_errors(
+    matrix: pd.DataFrame, logarithms: Array, groups: Sequence[str], target: str, parameters: dict[str, Any]
+) -> Array:
+    """What a model says that had not seen a row's group, less what was measured."""
     from sklearn.model_selection import GroupKFold
 
-    predicted = np.empty_like(log_rate)
-    for train, test in GroupKFold(min(FOLDS, groups.nunique())).split(matrix, groups=groups):
-        predicted[test] = _fit(matrix.iloc[train], log_rate[train]).predict(matrix.iloc[test])
-    return predicted
+    folds = min(INNER_FOLDS, len(set(groups)))
+    if folds < 2:
+        return np.full(len(logarithms), np.nan)
+    predicted = np.empty_like(logarithms)
+    for train, test in GroupKFold(folds).split(matrix, groups=groups):
+        model = _fitted(matrix.iloc[train], logarithms[train], target, parameters)
+        predicted[test] = model.predict(matrix.iloc[test])
+    return predicted - logarithms
 
 
-def _conformal_quantile(errors: np.ndarray, level: float) -> float:
-    """The error that a new row stays below with this probability, corrected for the finite sample."""
-    rank = min(math.ceil((len(errors) + 1) * level), len(errors))
-    return float(np.sort(errors)[rank - 1])
+def _fitted(
+    matrix: pd.DataFrame, logarithms: Array, target: str, parameters: dict[str, Any]
+) -> xgboost.XGBRegressor:
+    import xgboost
+
+    sign = 1 if target == THROUGHPUT else -1
+    constraints = monotone_constraints(list(matrix.columns), sign)
+    return xgboost.XGBRegressor(**parameters, **_FIXED, monotone_constraints=constraints).fit(
+        matrix, logarithms
+    )
 
 
-def _scores(predicted: np.ndarray, log_rate: np.ndarray) -> Scores:
-    ape = np.abs(np.exp(predicted - log_rate) - 1) * 100
-    return Scores(len(ape), float(np.median(ape)), float(ape.mean()), float(np.quantile(ape, 0.9)))
+def domain_of(features: pd.DataFrame) -> dict[str, Any]:
+    """Per feature the choices or the range that the rows hold; plain data."""
+    domain: dict[str, Any] = {}
+    for field in FEATURES:
+        seen = features[field.name].dropna()
+        if field.choices:
+            domain[field.name] = sorted(seen.unique())
+        elif not seen.empty:
+            domain[field.name] = [float(seen.min()), float(seen.max())]
+    return domain
+
+
+def excuses(features: pd.DataFrame, domain: dict[str, Any]) -> Texts:
+    """A kind of thing that no training row contains cannot be predicted."""
+    found = np.full(len(features), None, dtype=object)
+    for field in FEATURES:
+        if not field.choices:
+            continue
+        for choice in set(features[field.name].dropna().unique()) - set(domain[field.name]):
+            for at in np.flatnonzero(features[field.name] == choice):
+                found[at] = found[at] or f"no measurement has {field.name} = {choice}"
+    return found
+
+
+def outside(features: pd.DataFrame, domain: dict[str, Any]) -> Texts:
+    """The numbers that lie beyond the measured range."""
+    found = np.full(len(features), None, dtype=object)
+    for field in FEATURES:
+        if field.choices or field.name not in domain:
+            continue
+        low, high = domain[field.name]
+        values = pd.to_numeric(features[field.name]).to_numpy(np.float64, na_value=np.nan)
+        for at in np.flatnonzero((values < low) | (values > high)):
+            said = f"{field.name} = {values[at]:g} (measured: {low:g} to {high:g})"
+            found[at] = said if found[at] is None else f"{found[at]}; {said}"
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from pydantic import Field as ModelField
@@ -12,11 +12,19 @@ from pydantic import Field as ModelField
 from twin.calibration.domain import Domain, domain_of
 from twin.calibration.fitting import Fit
 from twin.calibration.observations import Observations
-from twin.core.configuration import Configuration, Platform
+from twin.core.columns import Texts
+from twin.core.configuration import Platform
 from twin.core.fields import Row
 from twin.core.fitted import FittedDemand
 from twin.core.settings import PROJECT
-from twin.systems.model import System
+from twin.queueing.network import Array
+from twin.systems.model import Batch, System
+
+
+# the spread over so many draws is known to a sixth of itself
+_DRAWS = 16
+_SEED = 7
+_NO_ROWS = "no rows"
 
 
 class Calibration(Row):
@@ -29,16 +37,25 @@ class Calibration(Row):
     demands: tuple[FittedDemand, ...]
     # of the logarithms of the demands, in their order
     covariance: tuple[tuple[float, ...], ...]
-    # standard deviation of a row around the fit, by `noise_key`
+    # standard deviation of a row around the fit, by `noise_keys`
     noise: dict[str, float]
     # by family: what was measured
     domain: dict[str, Domain] = ModelField(default_factory=dict)
     # the machine that the demands hold for
     reference: Platform | None
 
-    @property
-    def logs(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    @cached_property
+    def logs(self) -> Array:
         return np.log([one.fitted_value for one in self.demands])
+
+    @cached_property
+    def draws(self) -> Array:
+        """Logarithms of demands that the rows leave possible, always the same ones: a row per set."""
+        size = len(self.demands)
+        spread = np.linalg.cholesky(np.array(self.covariance).reshape(size, size))
+        chance = np.random.default_rng(_SEED).standard_normal((_DRAWS, size))
+        drawn: Array = self.logs + chance @ spread.T
+        return drawn
 
 
 def fitted_on(observations: Observations) -> str:
@@ -100,11 +117,11 @@ def residuals_of(fit: Fit, calibration: Calibration) -> list[tuple[str, float, f
     """Per figure: its id, what the physics says, and how many standard deviations the figure is off."""
     observations = fit.observations
     found = []
-    for row, said, residual, leverage in zip(
-        observations.rows, fit.predicted, fit.residuals, fit.leverage, strict=True
+    for row, key, said, residual, leverage in zip(
+        observations.rows, _row_keys(observations), fit.predicted, fit.residuals, fit.leverage, strict=True
     ):
         target = observations.system.target(row.metric)
-        noise = calibration.noise[noise_key(observations.system, row.configuration, row.metric)]
+        noise = calibration.noise[key]
         # a row that has drawn the fit to itself lies nearer to it than a new one would
         own = np.sqrt(max(1 - leverage, 0.0)) or 1.0
         value = said if target is not None and target.scale == "points" else np.exp(said)
@@ -112,25 +129,63 @@ def residuals_of(fit: Fit, calibration: Calibration) -> list[tuple[str, float, f
     return found
 
 
-def stated(system: System) -> Calibration:
-    """Of a system that has nothing to fit: its configurations state their demands."""
+def believed(system: System) -> Calibration:
+    """Of a system that no row tells of: what was believed before, with all its doubt. A system without
+    parameters has nothing to fit: its configurations state their demands."""
+    demands = tuple(
+        FittedDemand(
+            system=system.name,
+            parameter=one.name,
+            demand_unit=one.unit,
+            fitted_value=one.prior,
+            log_sd=one.spread,
+            prior=one.prior,
+            prior_log_sd=one.spread,
+            prior_source=one.source,
+            informed=False,
+            fitted_on=_NO_ROWS,
+        )
+        for one in system.parameters
+    )
+    spreads = np.array([one.spread for one in system.parameters])
     return Calibration(
-        system=system.name, fitted_on="stated", rows=0, demands=(), covariance=(), noise={}, reference=None
+        system=system.name,
+        fitted_on=_NO_ROWS,
+        rows=0,
+        demands=demands,
+        covariance=tuple(tuple(row) for row in np.diag(spreads**2).tolist()),
+        noise={},
+        reference=None,
     )
 
 
-def noise_key(system: System, configuration: Configuration, metric: str) -> str:
+def noise_keys(system: System, batch: Batch, metric: str) -> Texts:
     """Parts of a family scatter differently around the fit."""
-    regime = "" if system.regime is None else system.regime(configuration)
-    return f"{configuration.workload.family}/{regime}/{metric}"
+    regimes = "" if system.regimes is None else system.regimes(batch)
+    keys: Texts = batch.columns.texts("family") + "/" + regimes + f"/{metric}"
+    return keys
+
+
+def row_noise(observations: Observations, calibration: Calibration) -> Array:
+    """Of each figure, around what the physics says."""
+    return np.array([calibration.noise[key] for key in _row_keys(observations)])
+
+
+def _row_keys(observations: Observations) -> list[str]:
+    batch = Batch(observations.configurations)
+    metrics = {row.metric for row in observations.rows}
+    keys = {metric: noise_keys(observations.system, batch, metric) for metric in metrics}
+    return [
+        keys[row.metric][place] for row, place in zip(observations.rows, observations.places, strict=True)
+    ]
 
 
 def _noise(fit: Fit) -> dict[str, float]:
     """Standard deviation of a row around the fit; never less than what two runs differ by."""
     system = fit.observations.system
     places: dict[str, list[int]] = {}
-    for place, row in enumerate(fit.observations.rows):
-        places.setdefault(noise_key(system, row.configuration, row.metric), []).append(place)
+    for place, key in enumerate(_row_keys(fit.observations)):
+        places.setdefault(key, []).append(place)
     found = {}
     for key, at in places.items():
         target = system.target(fit.observations.rows[at[0]].metric)

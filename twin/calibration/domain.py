@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from twin.core.columns import ABSENT, Columns, Texts
 from twin.core.configuration import Configuration
 from twin.core.fields import Field, Row, fields_of
 
@@ -40,27 +43,31 @@ def domain_of(configurations: Sequence[Configuration]) -> Domain:
     return Domain(ranges=ranges, values=values)
 
 
-def too_far(configuration: Configuration, domain: Domain, reach: Mapping[str, float]) -> str | None:
-    """The first column that lies beyond what the physics is trusted to reach."""
-    flat = configuration.flat()
+def too_far(columns: Columns, domain: Domain, reach: Mapping[str, float]) -> Texts:
+    """Per configuration the first column that lies beyond what the physics is trusted to reach."""
+    found = np.full(columns.size, None, dtype=object)
     for name, (_, high) in domain.ranges.items():
-        value = flat.get(name)
-        limit = max(high, 1.0) * reach.get(name, _REACH)
-        if value is not None and value > limit:
-            return f"{name}: {value:g} is far beyond what was measured ({high:g})"
-    return None
+        values = columns.number(name)
+        for at in np.flatnonzero(values > max(high, 1.0) * reach.get(name, _REACH)):
+            found[at] = found[at] or f"{name}: {values[at]:g} is far beyond what was measured ({high:g})"
+    return found
 
 
-def outside(configuration: Configuration, domain: Domain) -> str | None:
-    """The columns that lie outside what was measured, if only a little."""
-    flat = configuration.flat()
-    beyond = []
+def outside(columns: Columns, domain: Domain) -> Texts:
+    """Per configuration the columns that lie outside what was measured, if only a little."""
+    found = np.full(columns.size, None, dtype=object)
+
+    def tell(at: int, what: str) -> None:
+        found[at] = what if found[at] is None else f"{found[at]}; {what}"
+
     for name, (low, high) in domain.ranges.items():
-        value = flat.get(name)
-        if value is not None and not low <= value <= high:
-            beyond.append(f"{name} = {value:g} (measured: {low:g} to {high:g})")
+        values = columns.number(name)
+        for at in np.flatnonzero((values < low) | (values > high)):
+            tell(at, f"{name} = {values[at]:g} (measured: {low:g} to {high:g})")
     for name, seen in domain.values.items():
-        value = flat.get(name)
-        if value is not None and str(value) not in seen:
-            beyond.append(f"{name} = {value} (measured: {', '.join(seen)})")
-    return "; ".join(beyond) or None
+        labels, codes = columns.labels(name)
+        for code, label in enumerate(labels):
+            if label not in (*seen, ABSENT):
+                for at in np.flatnonzero(codes == code):
+                    tell(at, f"{name} = {label} (measured: {', '.join(seen)})")
+    return found

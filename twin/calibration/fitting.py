@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from twin.calibration.observations import Observations, Places
+from twin.calibration.physics import Physics, demands_of
 from twin.queueing.network import Array, Flags
 from twin.systems.model import Batch, Demands, System, Target
 
@@ -41,6 +42,8 @@ class Fit:
     residuals: Array
     # derivative of each row's prediction by each parameter, in the same scale
     sensitivity: Array
+    # how much of a row counts: less than one where it lies too far off to be noise
+    weight: Array
     # share of a row's own value in its prediction; their sum is the effective number of parameters
     leverage: Array
 
@@ -49,27 +52,28 @@ class Fit:
         return demands_of(self.observations.system, self.logs)
 
 
-def demands_of(system: System, logs: Array) -> Demands:
-    return Demands(dict(zip((one.name for one in system.parameters), np.exp(logs).tolist(), strict=True)))
-
-
-def fit(observations: Observations) -> Fit:
+def fit(observations: Observations, start: Array | None = None) -> Fit:
+    """The most probable demands. `start`, the logarithms of a fit on nearly the same rows, saves the way
+    there."""
     system = observations.system
-    batch = Batch(observations.configurations)
+    physics = Physics(system, Batch(observations.configurations))
     prior = np.log([one.prior for one in system.parameters])
     spread = np.array([one.spread for one in system.parameters])
     noise = np.array([_target(system, row.metric).noise for row in observations.rows])
     measured = _per_metric(observations, lambda target, rows: target.to_scale(observations.values[rows]))
 
     def predicted(logs: Array) -> Array:
-        metrics = system.evaluate(batch, demands_of(system, logs)).metrics
+        """A row for each set of demands, a column for each figure."""
+        metrics = physics.at_each(logs)
         return _per_metric(
             observations,
-            lambda target, rows: target.to_scale(metrics[target.metric][observations.places[rows]]),
+            lambda target, rows: target.to_scale(metrics[target.metric][:, observations.places[rows]]),
+            len(logs),
         )
 
     def residuals(scaled: Array, blur: float) -> Array:
-        return np.concatenate([(predicted(prior + scaled * spread) - measured) / (noise * blur), scaled])
+        off = predicted((prior + scaled * spread)[None])[0] - measured
+        return np.concatenate([off / (noise * blur), scaled])
 
     rows = len(measured)
 
@@ -87,31 +91,32 @@ def fit(observations: Observations) -> Fit:
     groups = _moved_together(depends)
 
     def slopes(scaled: Array, blur: float) -> Array:
-        by_log = _derivatives(predicted, prior + scaled * spread, depends, groups)
+        _, by_log = _derivatives(predicted, prior + scaled * spread, depends, groups)
         return np.concatenate([by_log * spread / (noise * blur)[:, None], np.eye(len(prior))])
 
-    scaled = np.zeros(len(prior))
-    for blur in _BLURS:
+    scaled = np.zeros(len(prior)) if start is None else (start - prior) / spread
+    for blur in _BLURS if start is None else _BLURS[-1:]:
         scaled = least_squares(
             residuals, scaled, jac=slopes, loss=loss, args=(blur,),
             ftol=_TOLERANCE, xtol=_TOLERANCE, max_nfev=200,
         ).x  # fmt: skip
     logs = prior + scaled * spread
-    said = predicted(logs)
+    said, by_log = _derivatives(predicted, logs, depends, groups)
     off = (said - measured) / noise
-    jacobian = _derivatives(predicted, logs, depends, groups) / noise[:, None]
+    jacobian = by_log / noise[:, None]
     weight = np.minimum(1.0, _ROBUST / np.maximum(np.abs(off), 1e-12))
     precision = jacobian.T @ (jacobian * weight[:, None]) + np.diag(spread**-2.0)
     covariance = np.linalg.inv(precision)
     leverage = weight * np.einsum("rp,pq,rq->r", jacobian, covariance, jacobian)
-    return Fit(observations, logs, covariance, said, measured - said, jacobian * noise[:, None], leverage)
+    return Fit(observations, logs, covariance, said, measured - said, by_log, weight, leverage)
 
 
 def _depends(predicted: Callable[[Array], Array], logs: Array, far: Array) -> Flags:
     """Which rows depend on which parameters, even where a ceiling hides them at the priors."""
-    at = predicted(logs)
-    changes = [(predicted(logs + far), predicted(logs - far)) for far in np.diag(far)]
-    return np.stack([(more != at) | (less != at) for more, less in changes], axis=1)
+    steps = np.diag(far)
+    at, more, less = predicted(logs[None]), predicted(logs + steps), predicted(logs - steps)
+    depends: Flags = ((more != at) | (less != at)).T
+    return depends
 
 
 def _moved_together(depends: Flags) -> list[list[int]]:
@@ -132,23 +137,27 @@ def _moved_together(depends: Flags) -> list[list[int]]:
 
 def _derivatives(
     predicted: Callable[[Array], Array], logs: Array, depends: Flags, groups: list[list[int]]
-) -> Array:
-    at = predicted(logs)
+) -> tuple[Array, Array]:
+    """What is predicted, and its derivatives by each parameter."""
+    moved = np.tile(logs, (len(groups) + 1, 1))
+    for step, places in zip(moved[1:], groups, strict=True):
+        step[places] += _STEP
+    at, *nudged = predicted(moved)
     slopes = np.zeros(depends.shape)
-    for places in groups:
-        moved = logs.copy()
-        moved[places] += _STEP
-        slopes[:, places] = depends[:, places] * ((predicted(moved) - at) / _STEP)[:, None]
-    return slopes
+    for found, places in zip(nudged, groups, strict=True):
+        slopes[:, places] = depends[:, places] * ((found - at) / _STEP)[:, None]
+    return at, slopes
 
 
-def _per_metric(observations: Observations, value: Callable[[Target, Places], Array]) -> Array:
-    result = np.empty(len(observations.rows))
+def _per_metric(
+    observations: Observations, value: Callable[[Target, Places], Array], sets: int | None = None
+) -> Array:
+    result = np.empty(len(observations.rows) if sets is None else (sets, len(observations.rows)))
     metrics = np.array([row.metric for row in observations.rows])
     for target in observations.system.targets:
         rows = np.flatnonzero(metrics == target.metric)
         if len(rows):
-            result[rows] = value(target, rows)
+            result[..., rows] = value(target, rows)
     return result
 
 

@@ -69,11 +69,16 @@ class Observations:
     @classmethod
     def of(cls, system: System, rows: Iterable[Observation]) -> Observations:
         """Those of the system's families that its physics has a value for."""
-        mine = [
-            row for row in rows if row.family in system.families and system.excuse(row.configuration) is None
-        ]
+        mine = [row for row in rows if row.family in system.families]
         asked = cls(system, sorted(mine, key=lambda row: row.figure_id))
-        return cls(system, [row for row, known in zip(asked.rows, asked._explained(), strict=True) if known])
+        excuses = system.excuses(Batch(asked.configurations))
+        covered = asked._only(excuses[place] is None for place in asked.places)
+        return covered._only(covered._explained())
+
+    def _only(self, chosen: Iterable[bool]) -> Observations:
+        return Observations(
+            self.system, [row for row, kept in zip(self.rows, chosen, strict=True) if kept]
+        )
 
     def _explained(self) -> list[bool]:
         if not self.rows:

@@ -2,159 +2,197 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from statistics import NormalDist
+from typing import Any
 
-from twin.calibration.calibration import Calibration, stated
-from twin.calibration.domain import outside, too_far
+import numpy as np
+
+from twin.calibration.calibration import Calibration, believed
+from twin.calibration.domain import Domain, outside, too_far
 from twin.calibration.evaluating import Evaluated
+from twin.core.columns import Codes, Columns, Texts
 from twin.core.configuration import Configuration
-from twin.core.prediction import Excuse, Prediction
-from twin.queueing.network import BadNetwork
-from twin.systems.model import System
+from twin.core.prediction import THROUGHPUT, Answers, Excuse, Prediction
+from twin.queueing.network import Array, BadNetwork
+from twin.systems.model import Batch, System, Target
 from twin.systems.registry import BY_FAMILY
 from twin.systems.transfer import Transfer, transfer
 
 PREDICTOR = "analytic"
 _INNER, _OUTER = NormalDist().inv_cdf(0.75), NormalDist().inv_cdf(0.95)
+_NEVER_MEASURED = "nothing of this system was ever measured: its demands are judged"
 
-Answers = dict[str, Prediction | Excuse]
+
+@dataclass(frozen=True)
+class Foretold:
+    """What the physics says of one metric of one system's configurations: the value in the target's scale; one
+    standard deviation each of the demands, of the move between machines, and of a run; or an excuse."""
+
+    target: Target | None
+    value: Array
+    doubt: Array
+    machine: Array
+    noise: Array
+    bottleneck: Texts
+    utilisation: Texts
+    domain_reason: Texts
+    excuse: Texts
+
+    @classmethod
+    def none(cls, size: int, target: Target | None, excuse: Texts | str | None) -> Foretold:
+        numbers = [np.full(size, np.nan) for _ in range(4)]
+        texts = [np.full(size, None, dtype=object) for _ in range(4)]
+        texts[-1][:] = excuse
+        return cls(target, *numbers, *texts)
+
+    @property
+    def spread(self) -> Array:
+        total: Array = np.sqrt(self.doubt**2 + self.machine**2 + self.noise**2)
+        return total
+
+    def put(self, rows: Codes, part: Foretold) -> None:
+        for field in fields(self)[1:]:
+            getattr(self, field.name)[rows] = getattr(part, field.name)
 
 
 class AnalyticPredictor:
-    """`predict` answers for one metric; `metrics` for several, or for all that a system explains."""
-
-    def __init__(
-        self,
-        calibrations: Mapping[str, Calibration],
-        table_version: int = 0,
-        target: str = "throughput_msgs_per_s",
-    ) -> None:
+    def __init__(self, calibrations: Mapping[str, Calibration], table_version: int = 0) -> None:
         self._calibrations = calibrations
         self._table_version = table_version
-        self._target = target
 
-    def predict(self, configurations: Sequence[Configuration]) -> list[Prediction | Excuse]:
-        return [answers[self._target] for answers in self.metrics(configurations, [self._target])]
-
-    def metrics(
-        self, configurations: Sequence[Configuration], metrics: Sequence[str] | None = None
-    ) -> list[Answers]:
-        places: dict[str, list[int]] = {}
-        for place, one in enumerate(configurations):
-            places.setdefault(_system_of(one).name, []).append(place)
-        found: dict[int, Answers] = {}
-        for at in places.values():
-            asked = [configurations[place] for place in at]
-            system = _system_of(asked[0])
-            wanted = [target.metric for target in system.told] if metrics is None else metrics
-            found |= dict(zip(at, self._of_system(system, asked, wanted), strict=True))
-        return [found[place] for place in range(len(configurations))]
-
-    def _of_system(
-        self, system: System, configurations: Sequence[Configuration], metrics: Sequence[str]
-    ) -> list[Answers]:
-        calibration = self._calibrations.get(system.name)
-        if calibration is None and not system.parameters:
-            calibration = stated(system)
-        if calibration is None:
-            return [_excused(f"{system.name} is not calibrated", metrics) for _ in configurations]
-        not_moved = _moved(configurations, calibration).excuses
-        excuses = [
-            system.excuse(one) or no_rating or _too_far(system, calibration, one)
-            for one, no_rating in zip(configurations, not_moved, strict=True)
-        ]
-        answered = [one for one, excuse in zip(configurations, excuses, strict=True) if excuse is None]
-        answers = iter(self._evaluated(system, calibration, answered, metrics))
-        return [next(answers) if excuse is None else _excused(excuse, metrics) for excuse in excuses]
-
-    def _evaluated(
-        self,
-        system: System,
-        calibration: Calibration,
-        configurations: Sequence[Configuration],
-        metrics: Sequence[str],
-    ) -> list[Answers]:
-        if not configurations:
-            return []
-        try:
-            evaluated = Evaluated(system, calibration, configurations, _moved(configurations, calibration))
-        except BadNetwork as error:
-            if len(configurations) == 1:
-                return [_excused(str(error), metrics)]
-            # one impossible network must not take the answers of the others with it
-            return [self._evaluated(system, calibration, [one], metrics)[0] for one in configurations]
-        reasons = [_outside(calibration, one) for one in configurations]
-        columns = {
-            metric: self._column(system, calibration, evaluated, metric, reasons) for metric in metrics
-        }
-        return [{name: column[at] for name, column in columns.items()} for at in range(len(configurations))]
-
-    def _column(
-        self,
-        system: System,
-        calibration: Calibration,
-        evaluated: Evaluated,
-        metric: str,
-        reasons: Sequence[str | None],
+    def predict(
+        self, configurations: Sequence[Configuration], target: str = THROUGHPUT
     ) -> list[Prediction | Excuse]:
+        return self.answer(Columns.of(configurations), target).typed()
+
+    def metrics(self, configuration: Configuration) -> dict[str, Prediction | Excuse]:
+        """All that the system of a configuration can tell."""
+        system = BY_FAMILY[str(configuration.workload.family)]
+        return {one.metric: self.predict([configuration], one.metric)[0] for one in system.told}
+
+    def answer(self, columns: Columns, target: str) -> Answers:
+        answers = Answers.none(columns.size, PREDICTOR, target, self._table_version)
+        for system, rows in by_system(columns):
+            foretold = self.foretell(system, columns.only(rows), target)
+            answers.put(rows, self._with_intervals(system, foretold, target))
+        return answers
+
+    def calibration(self, system: System) -> Calibration:
+        return self._calibrations.get(system.name) or believed(system)
+
+    def foretell(self, system: System, columns: Columns, metric: str) -> Foretold:
+        """Of configurations of one system."""
         target = system.target(metric)
         if target is None:
-            return [_excuse(f"the model of {system.name} does not tell {metric}") for _ in reasons]
-        unmeasured = evaluated.unmeasured(target)
-        values, spreads = evaluated.values(target).tolist(), evaluated.spread(target).tolist()
-        stations = zip(evaluated.bottlenecks(), evaluated.utilisations(), strict=True)
-        found: list[Prediction | Excuse] = []
-        for value, spread, reason, unknown, (bottleneck, utilisation) in zip(
-            values, spreads, reasons, unmeasured, stations, strict=True
-        ):
-            if unknown or not (math.isfinite(value) and math.isfinite(spread)):
-                found.append(_excuse(unknown or f"{metric} does not apply to this configuration"))
-                continue
-            found.append(
-                Prediction(
-                    target=metric,
-                    value=target.from_scale(value),
-                    lo50=target.from_scale(value - _INNER * spread),
-                    hi50=target.from_scale(value + _INNER * spread),
-                    lo90=target.from_scale(value - _OUTER * spread),
-                    hi90=target.from_scale(value + _OUTER * spread),
-                    predictor=PREDICTOR,
-                    bottleneck=bottleneck,
-                    utilisation=utilisation,
-                    in_domain=reason is None,
-                    domain_reason=reason,
-                    model_version=calibration.fitted_on,
-                    table_version=self._table_version,
-                )
-            )
-        return found
+            return Foretold.none(columns.size, None, f"the model of {system.name} does not tell {metric}")
+        calibration = self.calibration(system)
+        moved = _moved(columns, calibration)
+        excuses = np.array(system.excuses(Batch(columns)), dtype=object)
+        for further in (moved.excuses, _by_family(columns, calibration, _too_far(system))):
+            excuses = np.where(excuses == None, further, excuses)  # noqa: E711
+        foretold = Foretold.none(columns.size, target, excuses)
+        covered = np.flatnonzero(excuses == None)  # noqa: E711
+        if len(covered):
+            part = self._evaluated(system, calibration, columns.only(covered), target)
+            foretold.put(covered, part)
+        return foretold
+
+    def _evaluated(
+        self, system: System, calibration: Calibration, columns: Columns, target: Target
+    ) -> Foretold:
+        try:
+            evaluated = Evaluated(system, calibration, columns, _moved(columns, calibration))
+        except BadNetwork as error:
+            if columns.size == 1:
+                return Foretold.none(1, target, str(error))
+            # one impossible network must not take the answers of the others with it
+            foretold = Foretold.none(columns.size, target, None)
+            for rows in np.array_split(np.arange(columns.size), 2):
+                foretold.put(rows, self._evaluated(system, calibration, columns.only(rows), target))
+            return foretold
+        value, doubt = evaluated.values(target), evaluated.doubt(target)
+        known = np.isfinite(value) & np.isfinite(doubt)
+        inapplicable = f"{target.metric} does not apply to this configuration"
+        reasons = _by_family(columns, calibration, outside)
+        if not calibration.rows and system.parameters:
+            reasons[:] = _NEVER_MEASURED
+        return Foretold(
+            target=target,
+            value=value,
+            doubt=doubt,
+            machine=evaluated.machine_doubt(target),
+            noise=evaluated.noise(target),
+            bottleneck=evaluated.bottlenecks(),
+            utilisation=evaluated.utilisations(),
+            domain_reason=reasons,
+            excuse=np.where(known, evaluated.unmeasured(target), inapplicable),
+        )
+
+    def _with_intervals(self, system: System, foretold: Foretold, metric: str) -> Answers:
+        answers = answers_from(
+            foretold, foretold.value, _INNER * foretold.spread, _OUTER * foretold.spread,
+            predictor=PREDICTOR, target=metric, table_version=self._table_version,
+        )  # fmt: skip
+        answers.model_version[:] = np.where(
+            foretold.excuse == None, self.calibration(system).fitted_on, None  # noqa: E711
+        )
+        return answers
 
 
-def _system_of(configuration: Configuration) -> System:
-    return BY_FAMILY[str(configuration.workload.family)]
+def answers_from(
+    foretold: Foretold, value: Array, inner: Array, outer: Array, **whole: Any
+) -> Answers:
+    """Values in the target's scale, and how far from them the 50% and the 90% interval end."""
+    answers = Answers.none(len(value), excuse=foretold.excuse, **whole)
+    rows = np.flatnonzero(foretold.excuse == None)  # noqa: E711
+    target = foretold.target
+    if target is None or not len(rows):
+        return answers
+    ends = {
+        "value": value,
+        "lo50": value - inner,
+        "hi50": value + inner,
+        "lo90": value - outer,
+        "hi90": value + outer,
+    }
+    for name, numbers in ends.items():
+        getattr(answers, name)[rows] = target.from_scale(numbers[rows])
+    for name in ("bottleneck", "utilisation", "domain_reason"):
+        getattr(answers, name)[rows] = getattr(foretold, name)[rows]
+    return answers
 
 
-def _moved(configurations: Sequence[Configuration], calibration: Calibration) -> Transfer:
+def by_system(columns: Columns) -> list[tuple[System, Codes]]:
+    """Which configurations belong to which system."""
+    families, codes = columns.labels("family")
+    systems = {BY_FAMILY[family].name: BY_FAMILY[family] for family in families}
+    return [
+        (system, rows)
+        for system in systems.values()
+        if len(rows := np.flatnonzero(columns.is_("family", *system.families)))
+    ]
+
+
+def _moved(columns: Columns, calibration: Calibration) -> Transfer:
     if calibration.reference is None:
-        return Transfer.none(len(configurations))
-    return transfer(configurations, calibration.reference)
+        return Transfer.none(columns.size)
+    return transfer(columns, calibration.reference)
 
 
-def _too_far(system: System, calibration: Calibration, configuration: Configuration) -> str | None:
-    domain = calibration.domain.get(str(configuration.workload.family))
-    return None if domain is None else too_far(configuration, domain, system.reach)
+_Compared = Callable[[Columns, Domain], Texts]
 
 
-def _outside(calibration: Calibration, configuration: Configuration) -> str | None:
-    domain = calibration.domain.get(str(configuration.workload.family))
-    return None if domain is None else outside(configuration, domain)
+def _too_far(system: System) -> _Compared:
+    return lambda columns, domain: too_far(columns, domain, system.reach)
 
 
-def _excuse(reason: str) -> Excuse:
-    return Excuse(predictor=PREDICTOR, excuse=reason)
-
-
-def _excused(reason: str, metrics: Sequence[str]) -> Answers:
-    return {metric: _excuse(reason) for metric in metrics}
+def _by_family(columns: Columns, calibration: Calibration, told: _Compared) -> Texts:
+    """What a comparison with the measured rows of its own family says of each configuration."""
+    found = np.full(columns.size, None, dtype=object)
+    for family in columns.labels("family")[0]:
+        rows = np.flatnonzero(columns.is_("family", family))
+        if family in calibration.domain and len(rows):
+            found[rows] = told(columns.only(rows), calibration.domain[family])
+    return found

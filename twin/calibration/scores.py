@@ -10,6 +10,7 @@ import numpy as np
 from twin.calibration.fitting import Fit
 from twin.calibration.observations import Observation
 from twin.core.fields import Row, quantity
+from twin.systems.model import Batch
 
 # fewer rows than this are joined by a curve, not explained by one
 INTERPOLATION = 6
@@ -39,10 +40,19 @@ def family_scores(fit: Fit) -> list[FamilyScore]:
 
 
 def regime_scores(fit: Fit) -> list[FamilyScore]:
-    regime = fit.observations.system.regime
-    if regime is None:
+    system, observations = fit.observations.system, fit.observations
+    if system.regimes is None:
         return []
-    return list(_scores(fit, lambda row: (row.source_id, row.family, regime(row.configuration), row.metric)))
+    found = system.regimes(Batch(observations.configurations))
+    regimes = {one.configuration_id: str(found[at]) for at, one in enumerate(observations.configurations)}
+    return list(
+        _scores(
+            fit,
+            lambda row: (
+                row.source_id, row.family, regimes[row.configuration.configuration_id], row.metric,
+            ),
+        )
+    )  # fmt: skip
 
 
 def _scores(

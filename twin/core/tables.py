@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Literal
 
 from twin.core.configuration import Configuration, ConfigurationId, Platform, PlatformId, Software, WorkloadId
@@ -31,19 +32,36 @@ class Table:
         return tuple(field.name for field in self.fields)
 
 
+PublishedAt = Annotated[date, quantity("When a source first told of it")]
+
+
+class HardwareDerived(Row):
+    """What follows from a platform's own columns."""
+
+    clock_capacity_mhz: Annotated[float, quantity("Processors x clock", unit="MHz", gt=0)] | None = None
+    rating_per_cpu: Annotated[float, quantity("SPECint_rate95 per processor", gt=0)] | None = None
+    lspr_itr_per_cpu: Annotated[float, quantity("LSPR ratio per processor", gt=0)] | None = None
+    log_write_ms: (
+        Annotated[float, quantity("A forced write on this kind of disk, as stated", unit="ms", gt=0)] | None
+    ) = None
+    memory_mb_per_cpu: Annotated[float, quantity("Memory per processor", unit="MB", gt=0)] | None = None
+
+
 class HardwareFeatures(Row):
     """What is known of a platform before anything is measured on it."""
 
     platform_id: PlatformId
+    published_at: PublishedAt
     platform: Platform
     software: Software
-    clock_capacity_mhz: Annotated[float, quantity("Processors x clock", unit="MHz", gt=0)] | None = None
+    derived: HardwareDerived
 
 
 class WorkloadKey(Row):
     """What identifies a workload."""
 
     workload_id: WorkloadId
+    published_at: PublishedAt
 
 
 class FlowDerived(Row):
@@ -51,7 +69,12 @@ class FlowDerived(Row):
 
     copies: Annotated[int, quantity("Threads that run the flow: instances x execution groups", ge=1)]
     program_runs: Annotated[int, quantity("Program executions per message over all compute nodes", ge=0)]
-    deliveries: Annotated[int, quantity("Messages written per message read", ge=1)]
+    deliveries: Annotated[int, quantity("Messages written per message read", ge=0)]
+    population: Annotated[int, quantity("Messages that can be under way at once", ge=1)]
+    commits_per_message: Annotated[float, quantity("Units of work that force the log, per message", ge=0)]
+    bytes_moved: (
+        Annotated[int, quantity("Read and written per message", unit="bytes", ge=0)] | None
+    ) = None
 
 
 WORKLOAD_FIELDS = tuple(
@@ -61,7 +84,12 @@ WORKLOAD_FIELDS = tuple(
     # a cost per message is an answer, not a feature
     and not field.name.startswith("demand_")
 )
-_FLOW_FIELDS = (*WORKLOAD_FIELDS, *fields_of(FlowDerived))
+FLOW_FIELDS = (*WORKLOAD_FIELDS, *fields_of(FlowDerived))
+
+
+HARDWARE_FIELDS = tuple(
+    field for part in (Platform, Software, HardwareDerived) for field in fields_of(part)
+)
 
 
 class TrainingKeys(Row):
@@ -70,6 +98,11 @@ class TrainingKeys(Row):
     configuration_id: ConfigurationId
     source_id: SourceId
     exam_group: ExamGroup
+    exam_column: (
+        Annotated[str, quantity("Rows of a source that are held out together in a second view")] | None
+    ) = None
+    figures: Annotated[int, quantity("Printed figures that its targets are made of", ge=1)]
+    published_at: PublishedAt
     platform_id: PlatformId
     workload_id: WorkloadId
 
@@ -135,7 +168,7 @@ FLOW_FEATURES = Table(
     "flow_features",
     "gold",
     "One row per workload",
-    (*fields_of(WorkloadKey), *_FLOW_FIELDS),
+    (*fields_of(WorkloadKey), *FLOW_FIELDS),
     ("workload_id",),
 )
 TARGETS = ("throughput_msgs_per_s", "cpu_ms_per_msg")
@@ -145,8 +178,8 @@ TRAINING_SET = Table(
     "One row per measured configuration: features, targets, groups",
     (
         *fields_of(TrainingKeys),
-        *(field for field in HARDWARE_FEATURES.fields if field.name != "platform_id"),
-        *_FLOW_FIELDS,
+        *HARDWARE_FIELDS,
+        *FLOW_FIELDS,
         *as_optional(METRICS[target] for target in TARGETS),
     ),
     ("configuration_id",),
@@ -157,10 +190,10 @@ PREDICTIONS = Table(
     "Answers to batch requests, in their order",
     (
         *fields_of(RequestKey),
-        *as_optional(field for field in fields_of(Prediction) if field.name != "predictor"),
-        *as_optional(fields_of(Excuse)),
+        *as_optional(fields_of(Prediction)),
+        *as_optional(field for field in fields_of(Excuse) if field.name == "excuse"),
     ),
-    ("request_id",),
+    ("request_id", "predictor", "target"),
 )
 REJECTS = Table(
     "rejects", "file", "Request rows that were not understood", fields_of(Reject), ("row", "field")

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from twin.queueing.approximation import approximate_mva
 from twin.queueing.bounds import capacity
 from twin.queueing.mva import exact_mva
 from twin.queueing.network import Array, BadNetwork, Flags, Network, check
+
+Places = npt.NDArray[np.int64]
 
 # Beyond these an exact solution costs more than it tells: each multi-server station doubles the work, each
 # customer adds to it
@@ -90,11 +93,18 @@ def solve(network: Network) -> Solution:
 
     highest = capacity(network).min(axis=0)
 
-    def reached(rate: Array) -> Array:
-        return _closed(queueing, demand, _left(servers, background, rate), population)[0]
+    def reached(rate: Array, at: Places) -> Array:
+        left = _left(servers[:, at], background[:, at], rate)
+        return _closed(queueing, demand[:, at], left, population[at])[0]
 
-    throughput = _fixed_point(reached, np.minimum(highest, reached(np.zeros(network.size))))
-    _, residence = _closed(queueing, demand, _left(servers, background, throughput), population)
+    # the exact solution goes through blocks of configurations, each as long as its largest population
+    alike = np.argsort(population, kind="stable")
+    free = reached(np.zeros(network.size), alike)
+    throughput = np.empty(network.size)
+    throughput[alike] = _fixed_point(reached, np.minimum(highest[alike], free), alike)
+    residence = np.empty_like(demand)
+    left = _left(servers[:, alike], background[:, alike], throughput[alike])
+    _, residence[:, alike] = _closed(queueing, demand[:, alike], left, population[alike])
     # where a ceiling holds, customers wait in front of it for the rest of their cycle
     slack = population / throughput - residence.sum(axis=0)
     columns = np.flatnonzero(throughput >= highest * (1 - _TOLERANCE))
@@ -102,28 +112,33 @@ def solve(network: Network) -> Solution:
     return Solution(network, throughput, residence, np.zeros(network.size, bool))
 
 
-def _fixed_point(reached: Callable[[Array], Array], high: Array) -> Array:
+def _fixed_point(reached: Callable[[Array, Places], Array], high: Array, places: Places) -> Array:
     """Where a falling function meets its argument, or `high` where it still lies above it there.
 
     False position with halving (Illinois) between `high` and what is reached there, which lies below the
     meeting point; SciPy's element-wise root finder needs three times as long for batches of a few hundred.
+    Those that have met are left alone.
     """
-    low = np.minimum(reached(high), high)
-    over, under = low - high, reached(low) - low
+    met = high.copy()
+    low = np.minimum(reached(high, places), high)
+    over, under = low - high, reached(low, places) - low
     before = np.zeros(len(high), dtype=int)
+    open_, high = np.arange(len(met)), high.copy()
     for _ in range(_ROUNDS):
         span = under - over
         middle = np.where(span > 0, (high * under - low * over) / np.where(span > 0, span, 1), high)
-        off = reached(middle) - middle
-        exact = np.abs(off) <= _TOLERANCE * middle
-        if np.all(exact | (high - low <= _TOLERANCE * high)):
-            return middle
+        off = reached(middle, places[open_]) - middle
+        met[open_] = middle
+        going = ~((np.abs(off) <= _TOLERANCE * middle) | (high - low <= _TOLERANCE * high))
+        if not going.any():
+            break
         side = np.where(off > 0, 1, -1)
         over = np.where(side > 0, np.where(before > 0, over / 2, over), off)
         under = np.where(side < 0, np.where(before < 0, under / 2, under), off)
         low, high = np.where(side > 0, middle, low), np.where(side < 0, middle, high)
-        before = side
-    return middle
+        before, open_ = side[going], open_[going]
+        low, high, over, under = low[going], high[going], over[going], under[going]
+    return met
 
 
 def at_offered_rate(network: Network, rate: Array | float) -> Solution:

@@ -3,15 +3,12 @@ the clients' programs work beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from twin.core.configuration import Configuration
-from twin.core.workloads.broker import MessageFlow, Publication
-from twin.queueing.network import Array, Network, Station, cpu, delay, log
+from twin.core.columns import Texts
+from twin.queueing.network import Array, Flags, Network, Station, cpu, delay, log
 from twin.systems.broker_demands import PARAMETERS, Costs, costs
-from twin.systems.model import Batch, Demands, Evaluation, System, Target, printed_constants
+from twin.systems.model import Batch, Demands, Evaluation, Refusal, System, Target, printed_constants
 from twin.systems.standard import evaluated
 
 _MS = 1e-3
@@ -71,55 +68,107 @@ def _contention(batch: Batch, demands: Demands) -> Array:
     return alone * memory * heap * kind
 
 
-def _regime(configuration: Configuration) -> str:
-    workload = configuration.workload
-    assert isinstance(workload, MessageFlow | Publication)
-    if workload.instances * workload.execution_groups > 1:
-        return "parallel"
-    return "persistent" if workload.persistent else "non-persistent"
+def _regimes(batch: Batch) -> Texts:
+    alone = np.where(batch.flag("persistent"), "persistent", "non-persistent")
+    return np.where(_copies(batch) > 1, "parallel", alone).astype(object)
 
 
-def _excuse(configuration: Configuration) -> str | None:
-    workload = configuration.workload
-    assert isinstance(workload, MessageFlow | Publication)
-    largest = _PERSISTENT_REACH * _PRINTED["largest_persistent_bytes"]
-    if workload.persistent and workload.message_bytes > largest:
-        return f"message_bytes: how a log takes persistent messages over {largest:.0f} bytes is not measured"
-    if isinstance(workload, Publication):
-        if workload.routing == "content" and workload.subscribers > 1:
-            return "subscribers: content routing is measured with one subscriber only"
-        return None
-    return next(_misfits(workload), None)
+def _flow(batch: Batch) -> Flags:
+    return batch.is_("family", "message_flow")
 
 
-def _misfits(flow: MessageFlow) -> Iterator[str]:
-    """Choices that do not make a flow, or one whose parts were never measured."""
-    if flow.node in _COMPUTING:
-        yield from _program_misfits(flow)
-    elif flow.esql != "none" or flow.compute_nodes or flow.copy_nodes:
-        yield f"esql: a {flow.node} flow has no compute node to run a program"
-    if flow.node in (*_COMPUTING, "mapping"):
-        if "none" in (flow.input_format, flow.output_format):
-            yield f"input_format, output_format: a {flow.node} flow parses a message and writes one"
-        if (flow.input_format == "swift_mt543") != (flow.output_format == "swift_mt543"):
-            yield "input_format: SWIFT messages are measured from and to SWIFT only"
-    elif (flow.input_format, flow.output_format) != (_READ_FORMAT.get(flow.node, "none"), "none"):
-        yield f"input_format, output_format: not what a {flow.node} flow was measured with"
-    if (flow.node == "database") != (flow.database_operation != "none"):
-        yield "database_operation: belongs to a database node, and a database node needs one"
-    if (flow.node == "route_to_label") != (flow.destinations > 0):
-        yield "destinations: belong to a route_to_label node, and such a node needs one"
-    if flow.node == "aggregation" and flow.instances * flow.execution_groups > 1:
-        yield "instances, execution_groups: an aggregation is measured with one set of flows only"
+def _computing(batch: Batch) -> Flags:
+    return batch.is_("node", *_COMPUTING)
 
 
-def _program_misfits(flow: MessageFlow) -> Iterator[str]:
-    if flow.esql == "none" or flow.compute_nodes == 0:
-        yield f"esql: a {flow.node} flow needs a program and a node that runs it"
-    if flow.esql in _XML_PROGRAMS and {flow.input_format, flow.output_format} != {"generic_xml"}:
-        yield f"input_format, output_format: the {flow.esql} program is written for generic_xml"
-    if flow.esql == "convert" and (flow.compute_nodes > 1 or flow.program_repeats > 1):
-        yield "compute_nodes, program_repeats: a message is converted once"
+def _has_program(batch: Batch) -> Flags:
+    return ~batch.is_("esql", "none") & _flow(batch)
+
+
+def _both_formats(batch: Batch, *formats: str) -> Flags:
+    return batch.is_("input_format", *formats) & batch.is_("output_format", *formats)
+
+
+def _read_as_measured(batch: Batch) -> Flags:
+    """Nodes that build no message were measured with one format each."""
+    reads = [_READ_FORMAT.get(node, "none") for node in batch.labels("node")[0]]
+    read = np.array(reads, dtype=object)[batch.labels("node")[1]]
+    return (batch.columns.texts("input_format") == read) & batch.is_("output_format", "none")
+
+
+_LARGEST = _PERSISTENT_REACH * _PRINTED["largest_persistent_bytes"]
+_REWRITING = (*_COMPUTING, "mapping")
+# choices that do not make a flow, or one whose parts were never measured
+_REFUSALS = (
+    Refusal(
+        f"message_bytes: how a log takes persistent messages over {_LARGEST:.0f} bytes is not measured",
+        lambda batch: batch.flag("persistent") & (batch.number("message_bytes") > _LARGEST),
+    ),
+    Refusal(
+        "subscribers: content routing is measured with one subscriber only",
+        lambda batch: batch.is_("routing", "content") & (batch.number("subscribers") > 1),
+    ),
+    Refusal(
+        "esql: a {node} flow needs a program and a node that runs it",
+        lambda batch: _computing(batch) & (~_has_program(batch) | (batch.number("compute_nodes") == 0)),
+    ),
+    Refusal(
+        "input_format, output_format: the {esql} program is written for generic_xml",
+        lambda batch: (
+            _computing(batch) & batch.is_("esql", *_XML_PROGRAMS) & ~_both_formats(batch, "generic_xml")
+        ),
+    ),
+    Refusal(
+        "compute_nodes, program_repeats: a message is converted once",
+        lambda batch: (
+            _computing(batch)
+            & batch.is_("esql", "convert")
+            & ((batch.number("compute_nodes") > 1) | (batch.number("program_repeats") > 1))
+        ),
+    ),
+    Refusal(
+        "esql: a {node} flow has no compute node to run a program",
+        lambda batch: (
+            _flow(batch)
+            & ~_computing(batch)
+            & (_has_program(batch) | (batch.number("compute_nodes") > 0) | (batch.number("copy_nodes") > 0))
+        ),
+    ),
+    Refusal(
+        "input_format, output_format: a {node} flow parses a message and writes one",
+        lambda batch: (
+            batch.is_("node", *_REWRITING)
+            & (batch.is_("input_format", "none") | batch.is_("output_format", "none"))
+        ),
+    ),
+    Refusal(
+        "input_format: SWIFT messages are measured from and to SWIFT only",
+        lambda batch: (
+            batch.is_("node", *_REWRITING)
+            & (batch.is_("input_format", "swift_mt543") != batch.is_("output_format", "swift_mt543"))
+        ),
+    ),
+    Refusal(
+        "input_format, output_format: not what a {node} flow was measured with",
+        lambda batch: _flow(batch) & ~batch.is_("node", *_REWRITING) & ~_read_as_measured(batch),
+    ),
+    Refusal(
+        "database_operation: belongs to a database node, and a database node needs one",
+        lambda batch: (
+            _flow(batch) & (batch.is_("node", "database") == batch.is_("database_operation", "none"))
+        ),
+    ),
+    Refusal(
+        "destinations: belong to a route_to_label node, and such a node needs one",
+        lambda batch: (
+            _flow(batch) & (batch.is_("node", "route_to_label") != (batch.number("destinations") > 0))
+        ),
+    ),
+    Refusal(
+        "instances, execution_groups: an aggregation is measured with one set of flows only",
+        lambda batch: batch.is_("node", "aggregation") & (_copies(batch) > 1),
+    ),
+)
 
 
 SYSTEM = System(
@@ -134,8 +183,8 @@ SYSTEM = System(
     ),
     parameters=PARAMETERS,
     evaluate=_evaluate,
-    excuse=_excuse,
-    regime=_regime,
+    refusals=_REFUSALS,
+    regimes=_regimes,
     # nodes and destinations add up; queues beyond those kept open are known at one point
     reach={
         "subscribers": 2.0,

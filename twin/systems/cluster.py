@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from twin.core.configuration import Configuration
+from twin.core.columns import Texts
 from twin.queueing.bounds import capacity
-from twin.queueing.network import Array, Limit, Network, cpu, disk, log, pipe
+from twin.queueing.network import Array, Limit, Network, Quantity, cpu, disk, log, pipe
 from twin.systems.model import (
     Batch,
     Demands,
@@ -168,7 +168,7 @@ def start_storm(batch: Batch, demands: Demands, processors: Array) -> Network:
 
 
 def restart_time(
-    channels: Array, interval: Array, at_first: Array, at_last: Array, failed: float, bunched: float
+    channels: Array, interval: Array, at_first: Array, at_last: Array, failed: Quantity, bunched: Quantity
 ) -> Array:
     """Seconds until all channels run when c starts a second are possible, from `at_first`, when none runs,
     down to `at_last`, when the upkeep of all has come back; NaN where they never come back.
@@ -187,7 +187,7 @@ def restart_time(
         draining, channels * at_last / np.where(draining, tries - at_first + at_last, 1), channels
     )
     turning = np.where(draining, left / interval, np.where(starting, at_first, 1))
-    succeeding = np.where(draining, (at_first - failed * tries) / max(1 - failed, 1e-9), turning)
+    succeeding = np.where(draining, (at_first - failed * tries) / np.maximum(1 - failed, 1e-9), turning)
     flood = (channels - left) / _log_mean(succeeding, turning)
     rest = bunched * left / _log_mean(turning, at_last)
     return np.where(starting, flood + interval + rest, np.nan)
@@ -216,9 +216,9 @@ def _write_ms(batch: Batch, demands: Demands) -> Array:
     return demands.by("write_ms", batch, "log_disk", absent=demands["write_ms[scsi]"])
 
 
-def _regime(configuration: Configuration) -> str:
-    flat = configuration.flat()
-    return ("trusted" if flat["trusted"] else "untrusted") + (", tuned" if flat["tuned"] else "")
+def _regimes(batch: Batch) -> Texts:
+    trusted = np.where(batch.flag("trusted"), "trusted", "untrusted").astype(object)
+    return trusted + np.where(batch.flag("tuned"), ", tuned", "").astype(object)
 
 
 SYSTEM = System(
@@ -235,7 +235,7 @@ SYSTEM = System(
     ),
     parameters=PARAMETERS,
     evaluate=evaluate,
-    regime=_regime,
+    regimes=_regimes,
     # timers: the physics is the same however slow they are
     reach={"retry_interval_s": 60, "heartbeat_s": 60},
 )

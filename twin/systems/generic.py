@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twin.core.configuration import Configuration
-from twin.core.workloads.generic import Generic
 from twin.queueing.network import Limit, Network, Station, cpu, delay, log, pipe
-from twin.systems.model import Batch, Demands, Evaluation, System, Target
+from twin.systems.model import Batch, Demands, Evaluation, Refusal, System, Target
 from twin.systems.standard import evaluated
 
 _MS = 1e-3
@@ -42,22 +40,17 @@ def _evaluate(batch: Batch, _: Demands) -> Evaluation:
     return evaluated(network, batch)
 
 
-def _excuse(configuration: Configuration) -> str | None:
-    workload = configuration.workload
-    assert isinstance(workload, Generic)
-    waited = (
-        workload.demand_cpu_ms,
-        workload.demand_serial_ms,
-        workload.demand_log_ms,
-        workload.demand_delay_ms,
-    )
-    if not any(waited):
-        return "demand_cpu_ms: a message that costs nothing has no rate"
-    memory_mb = configuration.platform.memory_mb
-    if memory_mb is not None and workload.memory_per_client_kb > memory_mb * _KB_PER_MB:
-        return "memory_per_client_kb: not one client fits in memory_mb"
-    return None
-
+_WAITED = ("demand_cpu_ms", "demand_serial_ms", "demand_log_ms", "demand_delay_ms")
+_REFUSALS = (
+    Refusal(
+        "demand_cpu_ms: a message that costs nothing has no rate",
+        lambda batch: np.logical_and.reduce([batch.number(name) == 0 for name in _WAITED]),
+    ),
+    Refusal(
+        "memory_per_client_kb: not one client fits in memory_mb",
+        lambda batch: batch.number("memory_per_client_kb") > batch.number("memory_mb") * _KB_PER_MB,
+    ),
+)
 
 # stated demands are seldom nearer to the truth than this
 _DOUBT = 0.10
@@ -74,5 +67,5 @@ SYSTEM = System(
     ),
     parameters=(),
     evaluate=_evaluate,
-    excuse=_excuse,
+    refusals=_REFUSALS,
 )

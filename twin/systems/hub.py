@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.optimize import elementwise
 from scipy.special import gammaln
 
+from twin.core.columns import Texts
 from twin.core.configuration import Configuration
 from twin.queueing.network import Array, Network, Station, cpu, delay, log
 from twin.queueing.solving import solve
@@ -22,6 +23,7 @@ from twin.systems.model import (
     Demands,
     Evaluation,
     Parameter,
+    Refusal,
     System,
     Target,
     printed_constants,
@@ -76,6 +78,8 @@ class _Box:
     logs: Array
     queue_write: Array
     queue_disks: Array
+    # processors that an engine takes while it waits for a disk
+    awake: Array
 
     def only(self, rows: npt.NDArray[np.int64]) -> _Box:
         return _Box(*(getattr(self, field.name)[rows] for field in fields(self)))
@@ -103,7 +107,7 @@ class _Box:
 def evaluate(batch: Batch, demands: Demands) -> Evaluation:
     write = _write_time(batch, demands)
     box = _box(batch, demands, write)
-    found = evaluated(box.whole(_polling(box, demands["polling"])), batch)
+    found = evaluated(box.whole(_polling(box)), batch)
     rate, idle = found.metrics["throughput_msgs_per_s"], found.metrics["cpu_idle_pct"]
     # an idle processor waits for a disk while any write is under way; they start at random
     any_write = -np.expm1(-rate * write * demands["writes"])
@@ -137,6 +141,7 @@ def _box(batch: Batch, demands: Demands, write: Array) -> _Box:
         # write at a time
         queue_write=write,
         queue_disks=np.where(striped, stripes, queue_managers),
+        awake=np.broadcast_to(demands["polling"], batch.size),
     )
 
 
@@ -172,7 +177,7 @@ def _log_choices(of: Array, chosen: Array) -> Array:
     return np.where(chosen <= of, choices, -np.inf)
 
 
-def _polling(box: _Box, awake: float) -> Array:
+def _polling(box: _Box) -> Array:
     """Processor time per message that engines take while they wait for disks.
 
     Work beside and polling leave the engines just the processors they use. The more these are, the higher is
@@ -188,26 +193,30 @@ def _polling(box: _Box, awake: float) -> Array:
     def unused(left: Array, row: Array) -> Array:
         some = box.only(row.astype(np.int64))
         rate, engines_waiting = waiting(some, left)
-        return some.processors - left - rate * some.beside_cpu - awake * engines_waiting
+        return some.processors - left - rate * some.beside_cpu - some.awake * engines_waiting
 
     rows = np.arange(len(box.processors), dtype=float)
     found = elementwise.find_root(
         unused, (box.processors * 1e-9, box.processors), args=(rows,), tolerances={"xrtol": 1e-9}
     )
     rate, engines_waiting = waiting(box, found.x)
-    return awake * engines_waiting / rate
+    return box.awake * engines_waiting / rate
 
 
-def _excuse(configuration: Configuration) -> str | None:
-    if not configuration.flat()["persistent"]:
-        return "persistent: the hub was measured with persistent messages alone"
-    if configuration.platform.disk_layout == "shared":
-        return "disk_layout: logs and queues on common disks were not measured"
-    return None
+_REFUSALS = (
+    Refusal(
+        "persistent: the hub was measured with persistent messages alone",
+        lambda batch: ~batch.flag("persistent"),
+    ),
+    Refusal(
+        "disk_layout: logs and queues on common disks were not measured",
+        lambda batch: batch.is_("disk_layout", "shared"),
+    ),
+)
 
 
-def _regime(configuration: Configuration) -> str:
-    return "fail-over" if configuration.flat()["failed_over"] else "normal"
+def _regimes(batch: Batch) -> Texts:
+    return np.where(batch.flag("failed_over"), "fail-over", "normal").astype(object)
 
 
 def _foretold(configuration: Configuration) -> str | None:
@@ -230,7 +239,7 @@ SYSTEM = System(
     ),
     parameters=_PARAMETERS,
     evaluate=evaluate,
-    excuse=_excuse,
-    regime=_regime,
+    refusals=_REFUSALS,
+    regimes=_regimes,
     foretold=_foretold,
 )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from string import Formatter
 from typing import Any, Literal
 
 import numpy as np
 import yaml
 
+from twin.core.columns import Columns, Texts
 from twin.core.configuration import Configuration
-from twin.queueing.network import Array, Flags
+from twin.queueing.network import Array, Flags, Quantity
 from twin.queueing.solving import Solution
 from twin.systems.transfer import Transfer, ratings
 
@@ -51,9 +52,10 @@ class Target:
         """In the scale in which errors are compared; what is not positive has no logarithm and is NaN."""
         return values if self.scale == "points" else np.log(np.where(values > 0, values, np.nan))
 
-    def from_scale(self, value: float) -> float:
+    def from_scale(self, values: Array) -> Array:
         """The metric itself; a percentage stays one."""
-        return min(max(value, 0.0), 100.0) if self.scale == "points" else math.exp(value)
+        found: Array = np.clip(values, 0.0, 100.0) if self.scale == "points" else np.exp(values)
+        return found
 
 
 # What every solved network tells beside the metrics that a system explains. No report measures them: they are
@@ -62,60 +64,49 @@ FOLLOWING = (Target("response_ms", 0.05), Target("capacity_msgs_per_s", 0.05))
 
 
 class Demands:
-    """Parameter values by name."""
+    """Parameter values by name: one for all configurations of a batch, or one for each."""
 
-    def __init__(self, values: Mapping[str, float]) -> None:
+    def __init__(self, values: Mapping[str, Quantity]) -> None:
         self._values = values
 
-    def __getitem__(self, name: str) -> float:
+    def __getitem__(self, name: str) -> Any:
         return self._values[name]
 
-    def by(self, group: str, batch: Batch, *columns: str, absent: float = 0.0) -> Array:
+    def by(self, group: str, batch: Batch, *columns: str, absent: Quantity = 0.0) -> Array:
         """`group[label]` for each configuration; its label is the value of the columns, joined by a slash.
         A label that has no parameter gets `absent`."""
         labels, codes = batch.labels(*columns)
-        picked: Array = np.array([self._values.get(f"{group}[{label}]", absent) for label in labels])[codes]
+        values = [self._values.get(f"{group}[{label}]", absent) for label in labels]
+        if not any(isinstance(value, np.ndarray) for value in values):
+            picked: Array = np.array(values, float)[codes]
+            return picked
+        picked = np.empty(batch.size)
+        for code, value in enumerate(values):
+            mine = codes == code
+            picked[mine] = value[mine] if isinstance(value, np.ndarray) else value
         return picked
 
 
 class Batch:
-    """Configurations of a system as columns."""
+    """Configurations of a system as columns, and how their machines differ from the measured one."""
 
-    def __init__(self, configurations: Sequence[Configuration], transfer: Transfer | None = None) -> None:
-        self.configurations = configurations
-        self.size = len(configurations)
-        self._flat = [one.flat() for one in configurations]
-        self._columns: dict[str, Any] = {}
-        transfer = transfer or Transfer.none(self.size)
+    def __init__(
+        self, configurations: Columns | Sequence[Configuration], transfer: Transfer | None = None
+    ) -> None:
+        self.columns = (
+            configurations if isinstance(configurations, Columns) else Columns.of(configurations)
+        )
+        self.size = self.columns.size
+        self.number, self.flag, self.is_ = self.columns.number, self.columns.flag, self.columns.is_
+        self.labels = self.columns.labels
+        self._transfer = transfer or Transfer.none(self.size)
         # what one unit of work takes here, relative to the machine that the demands were fitted on
-        self.cpu_ratio, self.network_ratio = transfer.cpu, transfer.network
+        self.cpu_ratio, self.network_ratio = self._transfer.cpu, self._transfer.network
 
-    def number(self, name: str, absent: float = np.nan) -> Array:
-        """A column as numbers; what a configuration does not tell is `absent`."""
-        key = f"{name}|{absent}"
-        if key not in self._columns:
-            values = [row.get(name) for row in self._flat]
-            self._columns[key] = np.array([absent if value is None else float(value) for value in values])
-        column: Array = self._columns[key]
-        return column
-
-    def flag(self, name: str) -> Flags:
-        return self.number(name, absent=0.0) > 0
-
-    def is_(self, name: str, *values: str) -> Flags:
-        """Where a column has one of these values."""
-        labels, codes = self.labels(name)
-        found: Flags = np.array([label in values for label in labels], dtype=bool)[codes]
-        return found
-
-    def labels(self, *columns: str) -> tuple[list[str], np.ndarray[Any, Any]]:
-        """The distinct values of some columns, joined by a slash, and which one each configuration has."""
-        key = "/".join(columns)
-        if key not in self._columns:
-            joined = ["/".join(str(row.get(name)) for name in columns) for row in self._flat]
-            self._columns[key] = np.unique(joined, return_inverse=True) if joined else ([], np.zeros(0, int))
-        labels, codes = self._columns[key]
-        return list(labels), codes
+    def repeated(self, times: int) -> Batch:
+        """All of it several times over, one after the other."""
+        rows = np.tile(np.arange(self.size), times)
+        return Batch(self.columns.only(rows), self._transfer.only(rows))
 
 
 @dataclass(frozen=True)
@@ -127,8 +118,16 @@ class Evaluation:
     solution: Solution | None = None
 
 
-def _no_excuse(configuration: Configuration) -> str | None:  # noqa: ARG001
-    return None
+@dataclass(frozen=True)
+class Refusal:
+    """What the physics does not cover. The reason names the column first; {names} in it are filled in."""
+
+    reason: str
+    where: Callable[[Batch], Flags]
+
+    def told(self, columns: Columns, at: int) -> str:
+        names = [name for _, name, _, _ in Formatter().parse(self.reason) if name]
+        return self.reason.format(**columns.row(at, names))
 
 
 @dataclass(frozen=True)
@@ -141,14 +140,28 @@ class System:
     targets: tuple[Target, ...]
     parameters: tuple[Parameter, ...]
     evaluate: Callable[[Batch, Demands], Evaluation]
-    # what the physics does not cover, in a sentence
-    excuse: Callable[[Configuration], str | None] = _no_excuse
-    # the part of a family that a configuration belongs to, where errors are told by part
-    regime: Callable[[Configuration], str] | None = None
+    # what the physics does not cover; the first that applies is told
+    refusals: tuple[Refusal, ...] = ()
+    # the part of a family that each configuration belongs to, where errors are told by part
+    regimes: Callable[[Batch], Texts] | None = None
     # rows that should follow from the others: what to call them when they are foretold, else None
     foretold: Callable[[Configuration], str | None] | None = None
     # how many times the greatest measured value of a column the physics is trusted to reach
     reach: Mapping[str, float] = field(default_factory=dict)
+
+    def excuses(self, batch: Batch) -> list[str | None]:
+        """Per configuration why the physics does not cover it, in a sentence, or None."""
+        found: list[str | None] = [None] * batch.size
+        for refusal in reversed(self.refusals):
+            for at in np.flatnonzero(refusal.where(batch)):
+                found[at] = refusal.told(batch.columns, int(at))
+        return found
+
+    def excuse(self, configuration: Configuration) -> str | None:
+        return self.excuses(Batch([configuration]))[0]
+
+    def regime(self, configuration: Configuration) -> str:
+        return str(self.regimes(Batch([configuration]))[0]) if self.regimes else ""
 
     @property
     def told(self) -> tuple[Target, ...]:

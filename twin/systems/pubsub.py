@@ -13,10 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from twin.core.configuration import Configuration
-from twin.core.workloads.pubsub import BankScenario, FanOut, Loopback
-from twin.queueing.network import Array, Flags, Network, disk, log, serial
-from twin.systems.model import Batch, Demands, Evaluation, System, Target, printed_constants
+from twin.core.columns import Texts
+from twin.queueing.network import Array, Flags, Network, Quantity, disk, log, serial
+from twin.systems.model import Batch, Demands, Evaluation, Refusal, System, Target, printed_constants
 from twin.systems.pubsub_parameters import PARAMETERS
 from twin.systems.standard import evaluated
 
@@ -92,7 +91,7 @@ class _Traffic:
         commit = np.where(self.in_syncpoint, demands["hop_commit"] * demands["commit_ms"], 0.0)
         outside = np.where(self.in_syncpoint, 1.0, demands["genuine_hop_outside_syncpoint"])
         calls = demands["hop_ms"] + demands["hop_wake_ms"] * wakes + commit
-        copies = demands["hop_ms_per_kb"] * self.moved_kb
+        copies = demands["hop_copy"] * demands["delivery_ms_per_kb"] * self.moved_kb
         return np.where(
             self.genuine,
             calls * demands["genuine_hop"] * outside + copies * demands["genuine_hop_copy"],
@@ -100,7 +99,7 @@ class _Traffic:
         )
 
 
-def _above(value: Array, knee: float, rounding: float) -> Array:
+def _above(value: Array, knee: Quantity, rounding: Quantity) -> Array:
     """What exceeds the knee, which is rounded: not every queue reaches it at the same moment."""
     return rounding * np.logaddexp(0.0, (value - knee) / rounding)
 
@@ -231,24 +230,34 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     )
 
 
-def _excuse(configuration: Configuration) -> str | None:
-    workload = configuration.workload
-    if isinstance(workload, FanOut) and workload.subscriber_queues == "own" and workload.persistent:
-        return "subscriber_queues: own queues were measured with non-persistent messages only"
-    if isinstance(workload, BankScenario) and not workload.persistent:
-        return "persistent: the bank's scenario was measured with persistent messages only"
-    return None
+_REFUSALS = (
+    Refusal(
+        "subscriber_queues: own queues were measured with non-persistent messages only",
+        lambda batch: batch.is_("subscriber_queues", "own") & batch.flag("persistent"),
+    ),
+    Refusal(
+        "persistent: the bank's scenario was measured with persistent messages only",
+        lambda batch: batch.is_("family", "bank") & ~batch.flag("persistent"),
+    ),
+)
 
 
-def _regime(configuration: Configuration) -> str:
-    workload = configuration.workload
-    if isinstance(workload, Loopback):
-        return f"loop-back {workload.path}"
-    if not isinstance(workload, FanOut):
-        return "bank"
-    if workload.subscriber_queues == "own":
-        return "fan-out, own queues"
-    return "idle subscribers" if workload.idle_subscribers else "fan-out, shared queue"
+_PARTS = ("bank", "fan-out, own queues", "idle subscribers")
+
+
+def _regimes(batch: Batch) -> Texts:
+    loop = np.array([f"loop-back {path}" for path in batch.columns.texts("path")], dtype=object)
+    found: Texts = np.select(
+        [
+            batch.is_("family", "loopback"),
+            batch.is_("family", "bank"),
+            batch.is_("subscriber_queues", "own"),
+            batch.number("idle_subscribers") > 0,
+        ],
+        [loop, *(np.full(batch.size, name, object) for name in _PARTS)],
+        "fan-out, shared queue",
+    )
+    return found
 
 
 SYSTEM = System(
@@ -263,8 +272,8 @@ SYSTEM = System(
     ),
     parameters=PARAMETERS,
     evaluate=_evaluate,
-    excuse=_excuse,
-    regime=_regime,
-    # subscriptions are found by hashing and cost nothing measurable; batches only ever amortise
-    reach={"idle_subscribers": 100, "batch_size": 10},
+    refusals=_REFUSALS,
+    regimes=_regimes,
+    # subscriptions are found by hashing (line 208), bytes are copied and written, batches only ever amortise
+    reach={"idle_subscribers": 10_000, "batch_size": 10, "message_bytes": 16},
 )

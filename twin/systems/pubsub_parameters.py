@@ -58,7 +58,7 @@ PARAMETERS = (
     Parameter("hop_wake_ms", "ms", 0.5, 0.7, _calls(1, "a waiting get returns")),
     Parameter("hop_wake_in_syncpoint", "", 1, 0.5, _SAME),
     Parameter("hop_commit", "", 1, 0.3, _SAME),
-    Parameter("hop_ms_per_kb", "ms/KB", 0.05, 0.7, _COPY),
+    Parameter("hop_copy", "", 1, 0.5, "a hop gets and puts a message, as a delivery does: the same copies"),
     Parameter("hop_logged", "", 1, 0.3, _SAME),
     Parameter("genuine_hop", "", 1, 0.1, _SMALL_OVERHEAD),
     Parameter("genuine_hop_outside_syncpoint", "", 1, 0.1, _SMALL_OVERHEAD),

@@ -5,7 +5,6 @@ The doubts are stated, not fitted: no report measures one workload on two machin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from twin.core.configuration import Configuration, Platform
+from twin.core.columns import Codes, Columns, Texts
+from twin.core.configuration import Platform
 from twin.queueing.network import Array
 
 
@@ -26,21 +26,34 @@ class Transfer:
     cpu: Array
     network: Array
     doubt: Array
-    excuses: tuple[str | None, ...]
+    excuses: Texts
 
     @classmethod
     def none(cls, size: int) -> Transfer:
-        return cls(np.ones(size), np.ones(size), np.zeros(size), (None,) * size)
+        return cls(np.ones(size), np.ones(size), np.zeros(size), np.full(size, None, dtype=object))
+
+    def only(self, rows: Codes) -> Transfer:
+        return Transfer(self.cpu[rows], self.network[rows], self.doubt[rows], self.excuses[rows])
 
 
-def transfer(configurations: Sequence[Configuration], reference: Platform) -> Transfer:
-    moved = [_cpu(one.platform, reference) for one in configurations]
+_COMPARED = ("os", "machine", "cpus", "mhz", "specint_rate95", "lspr_itr", "network_mbps")
+
+
+def transfer(columns: Columns, reference: Platform) -> Transfer:
+    """Machines are few where configurations are many: each is compared once."""
+    machines, codes = columns.labels(*_COMPARED)
+    _, first = np.unique(codes, return_index=True)
+    platforms = [Platform.model_construct(**columns.row(int(at), _COMPARED)) for at in first]
+    moved = [_cpu(one, reference) for one in platforms]
+    # labels that no configuration has are left out above, so codes are counted anew
+    place = np.zeros(len(machines), dtype=np.int64)
+    place[codes[first]] = np.arange(len(first))
     return Transfer(
         cpu=np.array([ratio for ratio, _, _ in moved], float),
-        network=np.array([_network(one.platform, reference) for one in configurations], float),
+        network=np.array([_network(one, reference) for one in platforms], float),
         doubt=np.array([doubt for _, doubt, _ in moved], float),
-        excuses=tuple(excuse for _, _, excuse in moved),
-    )
+        excuses=np.array([excuse for _, _, excuse in moved], dtype=object),
+    ).only(place[codes])
 
 
 def _cpu(there: Platform, here: Platform) -> tuple[float, float, str | None]:

@@ -6,22 +6,22 @@ a server application that answers one message at a time, clients behind a networ
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from twin.core.configuration import Configuration
-from twin.core.workloads.zos import ClientChannel, Consume, Restart, StoredObject, Subscribe, TopicPublish
+from twin.core.columns import ABSENT, Texts
 from twin.queueing.network import Array, Flags, Network, cpu, delay, pipe
 from twin.systems import zos_calls, zos_channels, zos_storage
-from twin.systems.model import Batch, Demands, Evaluation, System, Target
+from twin.systems.model import Batch, Demands, Evaluation, Refusal, System, Target
 from twin.systems.standard import evaluated
-from twin.systems.zos_calls import Publishing
+from twin.systems.zos_calls import Publishing, old_version
 
 _US_PER_S = 1e6
 # a rate of those that load the machine; the others define or start something
 _RUNNING = ("topic_publish", "consume", "client_channel")
 # wmq-v7-zos line 778 tells the cost of selecting on the first property, and on the first two
 _EARLY_PROPERTIES = 2
-_NO_PUBLISHING = "version: 6.0 has no topics and subscriptions on z/OS"
 
 
 def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
@@ -118,91 +118,115 @@ def _without_size(batch: Batch) -> Flags:
     return np.isnan(batch.number("message_bytes"))
 
 
-def _excuse(configuration: Configuration) -> str | None:
-    version, workload = configuration.software.version, configuration.workload
-    old = version.startswith("6")
-    if not old and not version.startswith("7"):
-        return f"version: only 6.0 and 7.0 were measured, not {version}"
-    if getattr(workload, "persistent", None):
-        return "persistent: only non-persistent messages were measured on z/OS"
-    match workload:
-        case TopicPublish():
-            return _NO_PUBLISHING if old else _publish_excuse(workload)
-        case Subscribe():
-            return _NO_PUBLISHING if old else None
-        case Consume():
-            return _consume_excuse(workload, old)
-        case ClientChannel():
-            return _channel_excuse(workload, old)
-        case StoredObject():
-            return _storage_excuse(workload, old)
-        case Restart() if workload.buffers is None:
-            return "buffers: the number of buffers is needed"
-    return None
+def _released(batch: Batch, release: str) -> Flags:
+    labels, codes = batch.labels("version")
+    found: Flags = np.array([label.startswith(release) for label in labels], dtype=bool)[codes]
+    return found
 
 
-def _publish_excuse(workload: TopicPublish) -> str | None:
-    if workload.wanted_messages > workload.messages:
-        return f"wanted_messages: {workload.wanted_messages} of {workload.messages} messages"
-    if workload.selectors and not workload.message_properties:
-        return "message_properties: selectors need properties to look at"
-    if workload.selected_property is not None and workload.selected_property > _EARLY_PROPERTIES:
-        return "selected_property: the cost of a late property is not printed, only of the first two"
-    return None
+def _of_family(family: str, where: Callable[[Batch], Flags]) -> Callable[[Batch], Flags]:
+    return lambda batch: batch.is_("family", family) & where(batch)
 
 
-def _consume_excuse(workload: Consume, old: bool) -> str | None:
-    if workload.busy_queues > workload.queues:
-        return f"busy_queues: {workload.busy_queues} of {workload.queues} queues"
-    if old:
-        return "version: consumption was measured on 7.0"
-    return None
+def _untold(column: str) -> Callable[[Batch], Flags]:
+    return lambda batch: np.isnan(batch.number(column))
 
 
-def _channel_excuse(workload: ClientChannel, old: bool) -> str | None:
-    if old:
-        if workload.sharecnv or workload.asynchronous_put or workload.read_ahead:
-            return "version: 6.0 neither shares conversations nor puts or reads asynchronously"
-        return None
-    if workload.sharecnv is None:
-        return "sharecnv: memory and rate depend on it"
-    if workload.message_bytes is None:
-        return "message_bytes: memory and rate depend on it"
-    if workload.read_ahead and workload.sharecnv == 0:
-        return "read_ahead: not available with SHARECNV(0)"
-    return None
+def _properties_without_format(batch: Batch) -> Flags:
+    return (
+        batch.is_("object_kind", "message")
+        & (batch.number("message_properties") > 0)
+        & batch.is_("property_format", ABSENT)
+    )
 
 
-def _storage_excuse(workload: StoredObject, old: bool) -> str | None:
-    kind = workload.object_kind
-    if old and kind != "queue":
-        return "version: 6.0 has no topics, subscriptions and properties on z/OS"
-    if kind in ("topic", "subscription") and workload.name_bytes is None:
-        return "name_bytes: storage depends on the length of the string"
-    if workload.page_set is not None and kind != "queue":
-        return "page_set: single page sets were counted for queues alone"
-    if workload.page_set is not None and workload.page_set >= zos_storage.PRINTED["page_sets"]:
-        return "page_set: the measured queue manager has page sets 0 to 4"
-    if kind == "message" and workload.message_bytes is None:
-        return "message_bytes: the buffer depends on it"
-    if kind == "message" and workload.message_properties and workload.property_format is None:
-        return "property_format: the buffer depends on how properties are passed on"
-    return None
+_REFUSALS = (
+    Refusal(
+        "version: only 6.0 and 7.0 were measured, not {version}",
+        lambda batch: ~old_version(batch) & ~_released(batch, "7"),
+    ),
+    Refusal(
+        "persistent: only non-persistent messages were measured on z/OS",
+        lambda batch: batch.flag("persistent"),
+    ),
+    Refusal(
+        "version: 6.0 has no topics and subscriptions on z/OS",
+        lambda batch: batch.is_("family", "topic_publish", "subscribe") & old_version(batch),
+    ),
+    Refusal(
+        "wanted_messages: {wanted_messages} of {messages} messages",
+        lambda batch: batch.number("wanted_messages") > batch.number("messages"),
+    ),
+    Refusal(
+        "message_properties: selectors need properties to look at",
+        lambda batch: (batch.number("selectors") > 0) & (batch.number("message_properties") == 0),
+    ),
+    Refusal(
+        "selected_property: the cost of a late property is not printed, only of the first two",
+        lambda batch: batch.number("selected_property") > _EARLY_PROPERTIES,
+    ),
+    Refusal(
+        "busy_queues: {busy_queues} of {queues} queues",
+        lambda batch: batch.number("busy_queues") > batch.number("queues"),
+    ),
+    Refusal("version: consumption was measured on 7.0", _of_family("consume", old_version)),
+    Refusal(
+        "version: 6.0 neither shares conversations nor puts or reads asynchronously",
+        lambda batch: (
+            old_version(batch)
+            & ((batch.number("sharecnv") > 0) | batch.flag("asynchronous_put") | batch.flag("read_ahead"))
+        ),
+    ),
+    *(
+        Refusal(
+            f"{column}: memory and rate depend on it",
+            _of_family(
+                "client_channel", lambda batch, untold=_untold(column): ~old_version(batch) & untold(batch)
+            ),
+        )
+        for column in ("sharecnv", "message_bytes")
+    ),
+    Refusal(
+        "read_ahead: not available with SHARECNV(0)",
+        lambda batch: batch.flag("read_ahead") & (batch.number("sharecnv") == 0),
+    ),
+    Refusal(
+        "version: 6.0 has no topics, subscriptions and properties on z/OS",
+        _of_family("stored_object", lambda batch: old_version(batch) & ~batch.is_("object_kind", "queue")),
+    ),
+    Refusal(
+        "name_bytes: storage depends on the length of the string",
+        lambda batch: batch.is_("object_kind", "topic", "subscription") & _untold("name_bytes")(batch),
+    ),
+    Refusal(
+        "page_set: single page sets were counted for queues alone",
+        lambda batch: ~_untold("page_set")(batch) & ~batch.is_("object_kind", "queue"),
+    ),
+    Refusal(
+        "page_set: the measured queue manager has page sets 0 to 4",
+        lambda batch: batch.number("page_set") >= zos_storage.PRINTED["page_sets"],
+    ),
+    Refusal(
+        "message_bytes: the buffer depends on it",
+        lambda batch: batch.is_("object_kind", "message") & _untold("message_bytes")(batch),
+    ),
+    Refusal(
+        "property_format: the buffer depends on how properties are passed on", _properties_without_format
+    ),
+    Refusal("buffers: the number of buffers is needed", _of_family("restart", _untold("buffers"))),
+)
 
 
-def _regime(configuration: Configuration) -> str:
-    match configuration.workload:
-        case TopicPublish(selectors=0):
-            return "without selectors"
-        case TopicPublish():
-            return "with selectors"
-        case ClientChannel(sharecnv=None):
-            return "version 6"
-        case ClientChannel(sharecnv=sharecnv):
-            return f"SHARECNV({sharecnv})"
-        case StoredObject(object_kind=kind):
-            return kind
-    return "all"
+def _regimes(batch: Batch) -> Texts:
+    labels, codes = batch.labels("family", "object_kind", "sharecnv")
+    parts = []
+    for label in labels:
+        family, kind, sharecnv = label.split("/")
+        shared = "version 6" if sharecnv == ABSENT else f"SHARECNV({float(sharecnv):g})"
+        parts.append({"client_channel": shared, "stored_object": kind}.get(family, "all"))
+    selecting = np.where(batch.number("selectors") > 0, "with selectors", "without selectors")
+    by_label = np.array(parts, dtype=object)[codes]
+    return np.where(batch.is_("family", "topic_publish"), selecting.astype(object), by_label)
 
 
 SYSTEM = System(
@@ -241,8 +265,8 @@ SYSTEM = System(
     ),
     parameters=zos_calls.PARAMETERS + zos_channels.PARAMETERS + zos_storage.PARAMETERS,
     evaluate=_evaluate,
-    excuse=_excuse,
-    regime=_regime,
+    refusals=_REFUSALS,
+    regimes=_regimes,
     reach={
         # what each subscriber costs adds up to 512 at least: wmq-v7-zos line 945
         "topic_subscribers": 16,

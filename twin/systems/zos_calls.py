@@ -35,7 +35,7 @@ PARAMETERS = (
     Parameter("queue_create_us", "us", 950, 0.1, "printed apart from any test: wmq-v7-zos line 721"),
     Parameter("served_us", "us", 150, 1, "a get and a put that answers it"),
     Parameter("poll_us", "us", 20, 0.2, "a get without moving a message: wmq-v7-zos line 752"),
-    Parameter("callback_us", "us", 150, 1, "a get and a put that answers it"),
+    Parameter("callback", "", 1, 0.3, "no effect expected: the same get and put, made by a handler"),
     Parameter("server_wait_us", "us", 115, 0.3, "33% more messages for 78 us less: wmq-v7-zos line 1134"),
     Parameter("start_s", "s", 1, 1, "address spaces, logs and page sets opened: about a second"),
     Parameter("buffer_us", "us", 5, 1, "one storage request: some thousand instructions"),
@@ -116,7 +116,7 @@ def consuming_us(batch: Batch, demands: Demands) -> Array:
     queues, busy = batch.number("queues"), batch.number("busy_queues")
     empty_polls = np.maximum(queues - busy, 0) / busy
     polling = demands["served_us"] + demands["poll_us"] * empty_polls
-    called = np.where(batch.is_("consumption", "callback"), demands["callback_us"], polling)
+    called = np.where(batch.is_("consumption", "callback"), demands["callback"] * demands["served_us"], polling)
     # the request in, the reply out
     copies = 2 * demands["copy_us_per_kb"] * batch.number("message_bytes") / 1024
     return batch.cpu_ratio * (called + copies)

@@ -1,0 +1,126 @@
+"""Configurations as columns: a million of them cost a few arrays, not a million objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from twin.core.configuration import Configuration
+
+Codes = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Texts = npt.NDArray[np.object_]
+
+# what a missing text is called where texts are labels
+ABSENT = "None"
+
+
+class Columns:
+    """Values by flat column name; a column that nobody has is missing everywhere."""
+
+    def __init__(self, size: int, values: Callable[[str], Sequence[Any] | npt.NDArray[Any] | None]) -> None:
+        self.size = size
+        self._values = values
+        self._numbers: dict[str, Numbers] = {}
+        self._labels: dict[tuple[str, ...], tuple[list[str], Codes]] = {}
+
+    @classmethod
+    def of(cls, configurations: Sequence[Configuration]) -> Columns:
+        rows = [one.flat() for one in configurations]
+        return cls(len(rows), lambda name: [row.get(name) for row in rows])
+
+    @classmethod
+    def from_mapping(cls, size: int, values: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> Columns:
+        return cls(size, values.get)
+
+    def number(self, name: str, absent: float = np.nan) -> Numbers:
+        """A column as numbers, flags as 0 and 1; what a configuration does not tell is `absent`."""
+        if name not in self._numbers:
+            values = self._values(name)
+            self._numbers[name] = np.full(self.size, np.nan) if values is None else _as_numbers(values)
+        numbers = self._numbers[name]
+        return numbers if np.isnan(absent) else np.where(np.isnan(numbers), absent, numbers)
+
+    def flag(self, name: str) -> Flags:
+        return self.number(name) > 0
+
+    def is_(self, name: str, *values: str) -> Flags:
+        """Where a column has one of these values."""
+        labels, codes = self.labels(name)
+        found: Flags = np.array([label in values for label in labels], dtype=bool)[codes]
+        return found
+
+    def texts(self, *names: str) -> Texts:
+        """The label of each configuration: the values of some columns, joined by a slash."""
+        labels, codes = self.labels(*names)
+        return np.array(labels, dtype=object)[codes]
+
+    def labels(self, *names: str) -> tuple[list[str], Codes]:
+        """The distinct values of some columns, joined by a slash, and which one each configuration has."""
+        if names not in self._labels:
+            self._labels[names] = self._found_labels(names)
+        return self._labels[names]
+
+    def _found_labels(self, names: tuple[str, ...]) -> tuple[list[str], Codes]:
+        if len(names) == 1:
+            values = self._values(names[0])
+            return _coded([ABSENT] * self.size if values is None else values)
+        (some, some_codes), (last, last_codes) = self.labels(*names[:-1]), self.labels(names[-1])
+        distinct, codes = np.unique(some_codes * max(len(last), 1) + last_codes, return_inverse=True)
+        return [f"{some[at // len(last)]}/{last[at % len(last)]}" for at in distinct], codes
+
+    def only(self, rows: Codes) -> Columns:
+        """Some of the configurations, in this order, one of them perhaps several times."""
+        picked = Columns(len(rows), lambda name: _picked(self._values(name), rows))
+        # what has been found out about the whole need not be found out again
+        picked._numbers = {name: values[rows] for name, values in self._numbers.items()}
+        picked._labels = {names: (labels, codes[rows]) for names, (labels, codes) in self._labels.items()}
+        return picked
+
+    def without(self, name: str) -> Columns:
+        """As if nobody had told this column."""
+        return Columns(self.size, lambda other: None if other == name else self._values(other))
+
+    def row(self, at: int, names: Sequence[str]) -> dict[str, Any]:
+        """Some columns of one configuration, as plain values."""
+        return {
+            name: None if (values := self._values(name)) is None else _plain(values[at]) for name in names
+        }
+
+
+def _plain(value: Any) -> Any:
+    """What is not there is None, and a whole number an integer."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else int(value) if value.is_integer() else value
+
+
+def _picked(values: Sequence[Any] | npt.NDArray[Any] | None, rows: Codes) -> Any:
+    if values is None or isinstance(values, np.ndarray):
+        return None if values is None else values[rows]
+    return [values[row] for row in rows]
+
+
+def _as_numbers(values: Sequence[Any] | npt.NDArray[Any]) -> Numbers:
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values.astype(np.float64)
+    return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
+
+
+def _coded(values: Sequence[Any] | npt.NDArray[Any]) -> tuple[list[str], Codes]:
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        numbers, found = np.unique(values, return_inverse=True)
+        return [ABSENT if np.isnan(number) else str(number) for number in numbers], found
+    places: dict[Any, int] = {}
+    codes = np.fromiter((places.setdefault(value, len(places)) for value in values), np.int64, len(values))
+    labels = [str(value) for value in places]
+    # values that read alike are alike: 1 and "1", None and its name
+    distinct = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    if len(distinct) == len(labels):
+        return labels, codes
+    return list(distinct), np.array([distinct[label] for label in labels], dtype=np.int64)[codes]
