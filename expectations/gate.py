@@ -8,12 +8,13 @@ finding does to a figure is decided by the severity, not by the checkpoint.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from expectations.data_docs import make_offline
 from expectations.laws import Law
-from expectations.suites import TABLE_RULE, suite
+from expectations.suites import TABLE_RULE, own_rules, suite
 from features.schemas import spark_schema
 from twin.core.settings import Settings
 from twin.core.tables import FINDINGS, Table
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("figure_id", "source_id", "line", "printed")
 _LAW_COLUMNS = (*_KEYS, "expected", "message")
+PASSED = "passed"
 
 
 class SuiteCannotRun(Exception):
@@ -46,12 +48,28 @@ def findings_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[
     return spark.createDataFrame(rows, spark_schema(FINDINGS))
 
 
+def verdict_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]) -> str:
+    """`passed`, or the rules that the table as a whole breaks. Its columns were checked where they came from:
+    here only its keys, its own derived columns and the laws are."""
+    frame.persist()
+    try:
+        results = _run(settings, table, frame, laws, own_rules(table))
+    finally:
+        frame.unpersist()
+    broken = [result.expectation_config.meta["rule"] for result in results if not result.success]
+    return f"broken: {', '.join(broken)}" if broken else PASSED
+
+
 def docs_index(settings: Settings) -> Path:
     return settings.home / "quality" / "gx" / "uncommitted" / "data_docs" / "local_site" / "index.html"
 
 
 def _run(
-    settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]
+    settings: Settings,
+    table: Table,
+    frame: DataFrame,
+    laws: tuple[Law, ...],
+    only: Collection[str] | None = None,
 ) -> list[ExpectationValidationResult]:
     import great_expectations as gx
     from great_expectations.checkpoint.actions import UpdateDataDocsAction
@@ -62,7 +80,7 @@ def _run(
         .add_dataframe_asset(table.name)
         .add_batch_definition_whole_dataframe("all")
     )
-    stored = context.suites.add_or_update(suite(table, laws))
+    stored = context.suites.add_or_update(suite(table, laws, only))
     definition = context.validation_definitions.add_or_update(
         gx.ValidationDefinition(name=table.name, data=batches, suite=stored)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from expectations.laws import Law
 from twin.core.fields import Field
-from twin.core.tables import Table
+from twin.core.tables import MEASUREMENTS, Table
 
 if TYPE_CHECKING:
     from great_expectations import ExpectationSuite
@@ -18,12 +18,19 @@ TABLE_RULE = "columns"
 
 
 def suite(table: Table, laws: tuple[Law, ...], only: Collection[str] | None = None) -> ExpectationSuite:
-    """A table's rules and laws; with `only`, those of these names."""
+    """A table's rules and laws; with `only`, those rules alone."""
     from great_expectations import ExpectationSuite
 
-    rules = [*_table_rules(table), *(_law_rule(law) for law in laws)]
-    chosen = [rule for rule in rules if only is None or rule.meta["rule"] in only]
-    return ExpectationSuite(name=table.name, expectations=chosen)
+    rules = [rule for rule in _table_rules(table) if only is None or rule.meta["rule"] in only]
+    return ExpectationSuite(name=table.name, expectations=[*rules, *(_law_rule(law) for law in laws)])
+
+
+def own_rules(table: Table) -> set[str]:
+    """Those of columns that the measurements do not have: they were checked there."""
+    known = set(MEASUREMENTS.columns)
+    fields = [field for field in table.fields if field.name not in known]
+    named = {rule.meta["rule"] for field in fields for rule in _field_rules(field)}
+    return {TABLE_RULE, *(f"{name}_unique" for name in table.key), *named}
 
 
 def _table_rules(table: Table) -> list[Expectation]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FINGERPRINT = "brokertwin.fingerprint"
 _ROWS = "brokertwin.rows"
+_EXPECTATIONS = "brokertwin.expectations"
 
 
 class NoSuchTable(Exception):
@@ -52,6 +53,8 @@ class Written:
     rows: int
     fingerprint: str
     changed: bool
+    # what the expectations said of this content, where it was asked
+    expectations: str | None = None
 
 
 class Lake:
@@ -62,9 +65,10 @@ class Lake:
     def uri(self, table: Table) -> str:
         return f"{self._root}/{table.layer}/{table.name}"
 
-    def replace(self, table: Table, frame: DataFrame) -> Written:
-        """Make `frame` the table's content, unless somebody else changed the table meanwhile."""
-        return self._commit(table, frame, self._existing(table))
+    def replace(self, table: Table, frame: DataFrame, expectations: str | None = None) -> Written:
+        """Make `frame` the table's content, unless somebody else changed the table meanwhile. What the
+        expectations said of it stays with this version."""
+        return self._commit(table, frame, self._existing(table), expectations)
 
     def replace_parts(self, table: Table, frame: DataFrame, part: str) -> Written:
         """Make `frame` the content of the parts it has rows of; the other parts stay."""
@@ -81,7 +85,9 @@ class Lake:
         self._home.mkdir(parents=True, exist_ok=True)
         return FileLock(self._home / "lake.lock")
 
-    def _commit(self, table: Table, frame: DataFrame, current: DeltaTable | None) -> Written:
+    def _commit(
+        self, table: Table, frame: DataFrame, current: DeltaTable | None, expectations: str | None = None
+    ) -> Written:
         """Against the snapshot `current`: a change that somebody else made since then fails this one."""
         from features.schemas import spark_schema
 
@@ -90,24 +96,28 @@ class Lake:
         frame.persist()
         try:
             rows, fingerprint = _fingerprint(frame)
-            if current and (last := _last_commit(table, current)).fingerprint == fingerprint:
+            last = _last_commit(table, current) if current else None
+            if last and (last.fingerprint, last.expectations) == (fingerprint, expectations):
                 return last
+            noted = {_FINGERPRINT: fingerprint, _ROWS: str(rows)}
+            if expectations is not None:
+                noted[_EXPECTATIONS] = expectations
             try:
-                self._add(table, current, self._write_files(table, frame), rows, fingerprint)
+                self._add(table, current, self._write_files(table, frame), noted)
             except Exception as error:  # Spark's, the file system's, or a commit that came in between
                 raise WriteFailed(f"table {table.name} could not be written: {_root_cause(error)}") from error
         finally:
             frame.unpersist()
-        return Written(table.name, self.version(table), rows, fingerprint, changed=True)
+        return Written(table.name, self.version(table), rows, fingerprint, True, expectations)
 
     def _add(
-        self, table: Table, current: DeltaTable | None, files: list[AddAction], rows: int, fingerprint: str
+        self, table: Table, current: DeltaTable | None, files: list[AddAction], noted: dict[str, str]
     ) -> None:
         """One log entry: from here on these files are the table."""
         from deltalake import CommitProperties
         from deltalake.transaction import create_table_with_add_actions
 
-        commit = CommitProperties(custom_metadata={_FINGERPRINT: fingerprint, _ROWS: str(rows)})
+        commit = CommitProperties(custom_metadata=noted)
         if current is None:
             create_table_with_add_actions(
                 self.uri(table), _delta_schema(table), list(files), mode="error", name=table.name,
@@ -218,7 +228,14 @@ def _root_cause(error: Exception) -> str:
 
 def _last_commit(table: Table, delta: DeltaTable) -> Written:
     (commit,) = delta.history(1)
-    return Written(table.name, delta.version(), int(commit[_ROWS]), commit[_FINGERPRINT], changed=False)
+    return Written(
+        table.name,
+        delta.version(),
+        int(commit[_ROWS]),
+        commit[_FINGERPRINT],
+        changed=False,
+        expectations=commit.get(_EXPECTATIONS),
+    )
 
 
 def _fingerprint(frame: DataFrame) -> tuple[int, str]:

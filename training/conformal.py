@@ -27,8 +27,8 @@ class Reach:
     @classmethod
     def of(cls, errors: Array, parts: int | None = None) -> Reach:
         """Of absolute errors on rows left out one by one, or in so many parts. Rows of a part err together: a
-        new part is like one of them, so few parts need a wider reach. Too few rows to tell a tenth of them are
-        taken for normal."""
+        new part is like one of them, so few parts need a wider reach. Too few rows to tell a tenth of them
+        are taken for normal."""
         known = np.sort(np.abs(errors[np.isfinite(errors)]))
         if len(known) < _FEWEST:
             return NORMAL

@@ -1,5 +1,5 @@
-"""What the rows add to the physics of one system and target: a correction, how far to trust it, and how much of
-the regressor to mix in."""
+"""What the rows add to the physics of one system and target: a correction, how far to trust it, and how much
+of the regressor to mix in."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Correction:
         rows = np.flatnonzero(sign)
         if not len(rows):
             return NO_CORRECTION
-        columns = Columns.of([observations.rows[at].configuration for at in rows])
+        columns = Columns.of([observations.rows[int(at)].configuration for at in rows])
         noise = row_noise(observations, calibration)[rows]
         residual = Residual.fit(columns, (sign * fit.residuals)[rows], noise)
         own = noise if residual is None else noise * residual.noise_factor

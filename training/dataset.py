@@ -15,7 +15,7 @@ from features.lake import Lake
 from twin.calibration.observations import Observation, observations_of
 from twin.core.columns import Columns
 from twin.core.configuration import Configuration
-from twin.core.tables import MEASUREMENTS, TARGETS, TRAINING_SET
+from twin.core.tables import MEASUREMENTS, TRAINING_SET
 from twin.queueing.network import Array
 
 # rows of a source that are held out together
@@ -24,7 +24,8 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True)
 class Data:
-    """`rows` is the training set by configuration_id; `figures` are the measurements that it was made from."""
+    """`rows` is the training set by configuration_id; `figures` are the measurements that it was made
+    from."""
 
     rows: pd.DataFrame
     figures: tuple[Observation, ...]
@@ -36,7 +37,9 @@ class Data:
         """The newest training set; `where`, over the measurements, keeps some figures only."""
         written = lake.written(TRAINING_SET)
         figures = [
-            one for one in observations_of(lake.arrow(MEASUREMENTS, where=where).to_pylist()) if one.exam_group
+            one
+            for one in observations_of(lake.arrow(MEASUREMENTS, where=where).to_pylist())
+            if one.exam_group
         ]
         known = {one.configuration.configuration_id for one in figures}
         rows = lake.pandas(TRAINING_SET, written.version).set_index("configuration_id")
@@ -82,10 +85,10 @@ class Data:
             one
             for one in self.figures
             if one.configuration.configuration_id not in gone
-            and ((one.source_id, str(one.exam_group)) not in groups or one.configuration.configuration_id in kept)
+            and (
+                (one.source_id, str(one.exam_group)) not in groups
+                or one.configuration.configuration_id in kept
+            )
         )
         left = {one.configuration.configuration_id for one in figures}
         return replace(self, rows=self.rows[self.rows.index.isin(left)], figures=figures)
-
-
-__all__ = ["TARGETS", "Data", "Group"]

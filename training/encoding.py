@@ -58,4 +58,5 @@ def monotone_constraints(encoded_columns: list[str], sign: int = 1) -> tuple[int
 
 def _choice(columns: Columns, name: str) -> np.ndarray:
     texts = columns.texts(name)
-    return np.where(texts == ABSENT, None, texts)
+    texts[texts == ABSENT] = None
+    return texts

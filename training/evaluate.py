@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from training.dataset import Data
-from training.kinds import distances
+from training.hyperparameters import tuned
 from training.model import PREDICTORS, TwinModel
 from training.nearest import PREDICTOR as NEAREST
-from training.regression import PARAMETERS
-from training.splits import PROTOCOLS, Fold
+from training.splits import Fold
 from twin.core.tables import TARGETS
 from twin.systems.registry import BY_FAMILY
 
@@ -27,21 +25,26 @@ _FEWEST_ROWS = 30
 _OUTSIDE = 0.1
 
 
+Told = Callable[[int, int], None]
+
+
 def exam(
     data: Data,
     folds: Iterable[Fold],
+    parameters: dict[str, Any] | None,
+    told: Told | None = None,
     jobs: int = 0,
-    parameters: dict[str, Any] = PARAMETERS,
-    told: Callable[[int, int], None] = lambda done, of: None,
 ) -> pd.DataFrame:
-    """Every fold's rows with what each predictor says; everything is fitted anew without the fold."""
+    """Every fold's rows with what each predictor says; everything is fitted anew without the fold, and where
+    no `parameters` are given they are searched for without it too."""
     folds = [fold for fold in folds if fold.asked]
     jobs = min(jobs or os.cpu_count() or 1, len(folds))
     parts: list[pd.DataFrame] = []
     if jobs <= 1:
         for fold in folds:
             parts.append(_sat(data, parameters, fold))
-            told(len(parts), len(folds))
+            if told:
+                told(len(parts), len(folds))
         return pd.concat(parts, ignore_index=True)
     # a fresh interpreter: a forked one would share the locks of threads that it does not have
     with ProcessPoolExecutor(
@@ -49,14 +52,15 @@ def exam(
     ) as workers:
         for part in workers.map(_sit, folds):
             parts.append(part)
-            told(len(parts), len(folds))
+            if told:
+                told(len(parts), len(folds))
     return pd.concat(parts, ignore_index=True)
 
 
 _STATE: dict[str, Any] = {}
 
 
-def _start(data: Data, parameters: dict[str, Any]) -> None:
+def _start(data: Data, parameters: dict[str, Any] | None) -> None:
     from threadpoolctl import threadpool_limits
 
     # folds run side by side: threads of their own would only get into each other's way
@@ -67,8 +71,9 @@ def _sit(fold: Fold) -> pd.DataFrame:
     return _sat(_STATE["data"], _STATE["parameters"], fold)
 
 
-def _sat(data: Data, parameters: dict[str, Any], fold: Fold) -> pd.DataFrame:
+def _sat(data: Data, parameters: dict[str, Any] | None, fold: Fold) -> pd.DataFrame:
     training = fold.training(data)
+    parameters = parameters or tuned(training)
     families = {str(data.configurations[one].workload.family) for one in fold.asked}
     model = TwinModel.fit(training, {BY_FAMILY[family].name for family in families}, parameters)
     parts = []
@@ -111,7 +116,7 @@ def scores(rows: pd.DataFrame) -> dict[str, Any]:
             f"{source} by {view}": _by_predictor(part)
             for (view, source), part in of_target[of_target["view"] != ""].groupby(["view", "source_id"])
         }
-        reports = {source: _by_predictor(part) for source, part in main.groupby("source_id")}
+        reports = {str(source): _by_predictor(part) for source, part in main.groupby("source_id")}
         found[str(target)] = {
             "overall": _by_predictor(main),
             "macro": _macro(reports),

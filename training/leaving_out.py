@@ -1,8 +1,8 @@
 """What the model would say of rows that it had not been given, without fitting it again.
 
-Around a fit everything is linear and normal: a row is what physics says at the believed demands, plus what the
-demands differ from that, plus what physics leaves over, plus noise. Conditioning such a model on all rows but
-some is algebra on one matrix. It stands in for hundreds of nested refits; the exam itself always refits.
+Around a fit everything is linear and normal: a row is what physics says at the believed demands, plus what
+the demands differ from that, plus what physics leaves over, plus noise. Conditioning such a model on all rows
+but some is algebra on one matrix. It stands in for hundreds of nested refits; the exam itself always refits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def left_out(
 ) -> tuple[Array, Array]:
     """Error and standard deviation of some of a fit's rows when all rows of the same part are missing.
 
-    `noise` is that of these rows as far as anybody knows before; `parts` says of every row of the fit which part
-    it belongs to.
+    `noise` is that of these rows as far as anybody knows before; `parts` says of every row of the fit which
+    part it belongs to.
     """
     system, observations = fit.observations.system, fit.observations
     prior = np.log([one.prior for one in system.parameters])

@@ -1,4 +1,5 @@
-"""The twin as one model: physics, nearest measurement, regressor, and the hybrid of them, for every target."""
+"""The twin as one model: physics, nearest measurement, regressor, and the hybrid of them, for every
+target."""
 
 from __future__ import annotations
 
@@ -15,14 +16,16 @@ from training import nearest, regression
 from training.conformal import Reach
 from training.correction import NO_CORRECTION, Correction
 from training.dataset import Data
+from training.hyperparameters import shipped
+from training.kinds import Scale
 from training.nearest import Nearest
-from training.regression import PARAMETERS, Regression
+from training.regression import Regression
 from twin.calibration import predictor as analytic
 from twin.calibration.calibration import Calibration, calibration_of
 from twin.calibration.fitting import fit
 from twin.calibration.observations import Observations
 from twin.calibration.predictor import AnalyticPredictor, Foretold, answers_from, by_system
-from twin.core.columns import Columns, Texts
+from twin.core.columns import Columns, Texts, without_text
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT, Answers, Excuse, Prediction
 from twin.core.tables import TARGETS
@@ -38,8 +41,8 @@ _ENDS = ("value", "lo50", "hi50", "lo90", "hi90")
 
 @dataclass(frozen=True)
 class Corrected:
-    """What physics foretells, and experience added to it. In logarithms: the value, the doubt of it without the
-    move between machines, the noise of a run, and how many standard deviations the intervals go."""
+    """What physics foretells, and experience added to it. In logarithms: the value, the doubt of it without
+    the move between machines, the noise of a run, and how many standard deviations the intervals go."""
 
     foretold: Foretold
     value: Array
@@ -63,17 +66,20 @@ class TwinModel:
         cls,
         data: Data,
         systems: Collection[str] | None = None,
-        parameters: dict[str, Any] = PARAMETERS,
+        parameters: dict[str, Any] | None = None,
         told: Callable[[str], None] = lambda _: None,
     ) -> TwinModel:
-        """`systems`: only the physics of these, where nobody will ask about the others."""
+        """`systems`: only the physics of these, where nobody will ask about the others; `parameters` of the
+        regressor, else the shipped ones."""
         rows = {target: data.ids(target) for target in TARGETS if data.ids(target)}
         nearests, regressions, errors = {}, {}, {}
         for target, ids in rows.items():
             told(f"regressor of {target}")
             columns, logarithms = data.columns(ids), data.logarithms(target, ids)
             nearests[target] = Nearest.fit(columns, tuple(ids), logarithms)
-            regressions[target] = Regression.fit(columns, logarithms, data.groups(ids), target, parameters)
+            regressions[target] = Regression.fit(
+                columns, logarithms, data.groups(ids), target, parameters or shipped()
+            )
             errors[target] = dict(zip(ids, regressions[target].held_out, strict=True))
         calibrations, corrections = {}, {}
         for system in SYSTEMS:
@@ -94,7 +100,7 @@ class TwinModel:
     def answer(self, columns: Columns, target: str, predictor: str = HYBRID) -> Answers:
         match predictor:
             case analytic.PREDICTOR:
-                return self._physics.answer(columns, target)
+                return self.physics.answer(columns, target)
             case nearest.PREDICTOR:
                 return self._nearest(columns, target)
             case regression.PREDICTOR:
@@ -103,7 +109,7 @@ class TwinModel:
         for system, rows in by_system(columns):
             asked = columns.only(rows)
             answers.put(rows, self.told(asked, target, self.corrected(system, asked, target)))
-        answers.model_version[np.array([one is None for one in answers.excuse])] = self.version
+        answers.model_version[without_text(answers.excuse)] = self.version
         return answers
 
     def predict(
@@ -112,13 +118,13 @@ class TwinModel:
         return self.answer(Columns.of(configurations), target, predictor).typed()
 
     @cached_property
-    def _physics(self) -> AnalyticPredictor:
+    def physics(self) -> AnalyticPredictor:
         return AnalyticPredictor(self.calibrations, self.table_version)
 
     def corrected(self, system: System, columns: Columns, target: str) -> Corrected:
         """Of the highest rate: an offered one is not for rows to correct."""
         asked = columns.without(_OFFERED) if target == THROUGHPUT else columns
-        foretold = self._physics.foretell(system, asked, target)
+        foretold = self.physics.foretell(system, asked, target)
         correction = self.corrections.get((system.name, target), NO_CORRECTION)
         added, variance, known = correction.at(columns)
         if correction.regression_weight:
@@ -145,7 +151,7 @@ class TwinModel:
         rows = np.flatnonzero(np.isfinite(columns.number(_OFFERED)))
         if not len(rows):
             return
-        offered = self._physics.answer(columns.only(rows), answers.target)
+        offered = self.physics.answer(columns.only(rows), answers.target)
         for name in _ENDS:
             numbers = getattr(answers, name)
             numbers[rows] = np.minimum(numbers[rows], getattr(offered, name))
@@ -175,12 +181,17 @@ class TwinModel:
     ) -> Answers:
         answers = Answers.none(len(logarithms), predictor, target, self.table_version, excuses)
         steps = (0.0, -reach.inner, reach.inner, -reach.outer, reach.outer)
-        answered = np.array([one is None for one in excuses], dtype=bool)
+        answered = without_text(excuses)
         for name, step in zip(_ENDS, steps, strict=True):
             getattr(answers, name)[answered] = np.exp(logarithms[answered] + step)
         answers.domain_reason[answered] = reasons[answered]
         answers.model_version[answered] = self.version
         return answers
+
+    @property
+    def scale(self) -> Scale:
+        """What counts as far among all measured configurations."""
+        return self.nearest[THROUGHPUT].scale
 
     def registered_as(self, version: str) -> TwinModel:
         return replace(self, version=version)
@@ -189,6 +200,7 @@ class TwinModel:
         """Plain JSON and XGBoost's own JSON: loading unpickles nothing."""
         document = {
             "table_version": self.table_version,
+            "version": self.version,
             "calibrations": [one.model_dump(mode="json") for one in self.calibrations.values()],
             "corrections": [
                 {"system": system, "target": target} | one.to_plain()
@@ -210,4 +222,5 @@ class TwinModel:
             {target: Nearest.from_plain(one) for target, one in document["nearest"].items()},
             {target: Regression.load(folder, target) for target in document["nearest"]},
             document["table_version"],
+            document["version"],
         )

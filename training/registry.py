@@ -1,25 +1,23 @@
-"""MLflow: training runs, the registered model, its champion."""
+"""MLflow: training runs, the registered model, its challenger and its champion."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from features.lake import Lake
-from training.regression import PARAMETERS, ThroughputRegression
+from training.model import PREDICTORS, TwinModel
 from twin.core.configuration import Configuration
-from twin.core.fields import Field, fields_of
-from twin.core.prediction import Excuse, Prediction
-from twin.core.settings import PROJECT, Settings
-from twin.core.tables import TRAINING_SET
+from twin.core.fields import fields_of
+from twin.core.prediction import THROUGHPUT
+from twin.core.settings import Settings
+from twin.core.tables import PREDICTIONS
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
@@ -28,117 +26,230 @@ if TYPE_CHECKING:
 
 MODEL = "throughput"
 EXPERIMENT = "brokertwin"
-CHAMPION = "champion"
-_TRAINING_KEY = "training_key"
-_REQUEST_FIELDS: tuple[Field, ...] = fields_of(Configuration)
-
-
-@dataclass(frozen=True)
-class Trained:
-    version: str
-    changed: bool
-    scores: dict[str, float]
+CHAMPION, CHALLENGER = "champion", "challenger"
+EXAM_FILE = "exam/configuration.parquet"
+SCORES_FILE = "exam/configuration.json"
+# on every version: what it was made of, and why it was promoted or not
+TRAINING_KEY, REASON, PREVIOUS = "training_key", "reason", "previous_champion"
 
 
 class NoChampion(Exception):
     """No model has been trained yet."""
 
 
-def train(settings: Settings) -> Trained:
-    """Train on the newest training set and make the result the champion.
-
-    Same data, same code, same parameters: the champion stands and nothing is registered.
-    """
-    lake = Lake(settings)
-    data = lake.written(TRAINING_SET)
-    key = _training_key(data.fingerprint)
-    client = _client(settings)
-    champion = _champion(client)
-    if champion is not None and champion.tags.get(_TRAINING_KEY) == key:
-        return Trained(str(champion.version), changed=False, scores=_scores_of(client, champion))
-    model, scores = ThroughputRegression.fit(lake.pandas(TRAINING_SET, data.version), data.version)
-    registered = _register(client, model, asdict(scores), key, data.version)
-    return Trained(registered, changed=True, scores=asdict(scores))
+class NoSuchModel(Exception):
+    """There is no version to promote or to go back to."""
 
 
-def champion_summary(settings: Settings) -> Trained:
-    """The champion's version and the scores it was registered with."""
-    client = _client(settings)
-    champion = _champion_or_raise(client)
-    return Trained(str(champion.version), changed=False, scores=_scores_of(client, champion))
+@dataclass(frozen=True)
+class Registered:
+    """A version as `twin models` shows it."""
+
+    version: str
+    aliases: tuple[str, ...]
+    created: str
+    key: str
+    reason: str
+    scores: dict[str, float]
 
 
-class RegisteredPredictor:
-    """The champion as a Predictor."""
+@dataclass(frozen=True)
+class Registration:
+    """What goes into the registry with a model."""
 
+    key: str
+    parameters: dict[str, Any]
+    metrics: dict[str, float]
+    exam_rows: pd.DataFrame
+    exam_scores: dict[str, Any]
+    card: str
+    chart: Path | None
+
+
+class Registry:
     def __init__(self, settings: Settings) -> None:
-        champion = _champion_or_raise(_client(settings))
+        self._client = _client(settings)
+
+    def version_of(self, alias: str) -> ModelVersion | None:
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return self._client.get_model_version_by_alias(MODEL, alias)
+        except MlflowException as error:
+            if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+                return None
+            raise
+
+    def champion(self) -> ModelVersion:
+        champion = self.version_of(CHAMPION)
+        if champion is None:
+            raise NoChampion("no model is registered yet: run `make run` or `twin train` first")
+        return champion
+
+    def with_key(self, key: str) -> ModelVersion | None:
+        """The newest version that was made of the same data by the same code."""
+        return next((one for one in self._versions() if one.tags.get(TRAINING_KEY) == key), None)
+
+    def next_version(self) -> str:
+        return str(max((int(one.version) for one in self._versions()), default=0) + 1)
+
+    def register(self, model: TwinModel, what: Registration) -> str:
+        """As the challenger; who becomes champion is decided elsewhere."""
         import mlflow
 
-        self.version = str(champion.version)
-        self._model = mlflow.pyfunc.load_model(f"models:/{MODEL}/{champion.version}")
+        with tempfile.TemporaryDirectory() as folder, mlflow.start_run(run_name=MODEL):
+            files = Path(folder) / "model"
+            files.mkdir()
+            model.save(files)
+            mlflow.log_params(what.parameters)
+            mlflow.log_metrics(what.metrics)
+            mlflow.log_text(what.card, "model_card.md")
+            mlflow.log_text(json.dumps(what.exam_scores, indent=1), SCORES_FILE)
+            rows = Path(folder) / Path(EXAM_FILE).name
+            what.exam_rows.to_parquet(rows)
+            mlflow.log_artifact(str(rows), str(Path(EXAM_FILE).parent))
+            if what.chart is not None:
+                mlflow.log_artifact(str(what.chart), "charts")
+            logged = mlflow.pyfunc.log_model(
+                name=MODEL,
+                python_model=str(Path(__file__).with_name("served_model.py")),
+                artifacts={"model": str(files)},
+                signature=signature(),
+                pip_requirements=_requirements(),
+                registered_model_name=MODEL,
+                metadata={"model_card": "model_card.md"},
+            )
+        registered = str(logged.registered_model_version)
+        self._client.set_model_version_tag(MODEL, registered, TRAINING_KEY, what.key)
+        self._client.set_registered_model_alias(MODEL, CHALLENGER, registered)
+        return registered
 
-    def predict(self, configurations: Sequence[Configuration]) -> list[Prediction | Excuse]:
-        if not configurations:
-            return []
-        answers = self._model.predict(request_frame(configurations))
-        return [self._typed(answer) for answer in answers.to_dict("records")]
+    def promote(self, chosen: str, reason: str) -> None:
+        """Make a version the champion and remember which one it followed."""
+        self._require(chosen)
+        champion = self.version_of(CHAMPION)
+        if champion is not None and str(champion.version) != chosen:
+            self._client.set_model_version_tag(MODEL, chosen, PREVIOUS, str(champion.version))
+        self.remark(chosen, reason)
+        self._client.set_registered_model_alias(MODEL, CHAMPION, chosen)
 
-    def _typed(self, answer: dict[str, Any]) -> Prediction | Excuse:
-        known = {name: value for name, value in answer.items() if not pd.isna(value)}
-        if "excuse" in known:
-            return Excuse.model_validate(known)
-        return Prediction.model_validate(known | {"model_version": self.version})
+    def remark(self, chosen: str, reason: str) -> None:
+        self._client.set_model_version_tag(MODEL, chosen, REASON, reason)
+
+    def roll_back(self) -> str:
+        """The champion's predecessor takes over again."""
+        champion = self.champion()
+        previous = champion.tags.get(PREVIOUS)
+        if previous is None:
+            raise NoSuchModel(f"version {champion.version} followed no other champion")
+        self._require(previous)
+        self.remark(str(champion.version), f"rolled back to version {previous}")
+        self._client.set_registered_model_alias(MODEL, CHAMPION, previous)
+        return str(previous)
+
+    def listed(self) -> list[Registered]:
+        """All versions, newest first."""
+        aliases: dict[str, list[str]] = {}
+        for alias in (CHAMPION, CHALLENGER):
+            if (one := self.version_of(alias)) is not None:
+                aliases.setdefault(str(one.version), []).append(alias)
+        return [self._told(one, tuple(aliases.get(str(one.version), ()))) for one in self._versions()]
+
+    def told(self, one: ModelVersion) -> Registered:
+        return self._told(one, ())
+
+    def exam_rows(self, one: ModelVersion) -> pd.DataFrame:
+        import mlflow
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = mlflow.artifacts.download_artifacts(
+                run_id=one.run_id, artifact_path=EXAM_FILE, dst_path=folder
+            )
+            return pd.read_parquet(path)
+
+    def log_exam(self, name: str, metrics: dict[str, float], files: list[Path]) -> str:
+        """A run of its own for an exam."""
+        import mlflow
+
+        with mlflow.start_run(run_name=name) as run:
+            mlflow.log_metrics(metrics)
+            for file in files:
+                mlflow.log_artifact(str(file), "exam")
+            return str(run.info.run_id)
+
+    def _told(self, one: ModelVersion, aliases: tuple[str, ...]) -> Registered:
+        run = self._client.get_run(one.run_id)
+        created = pd.Timestamp(one.creation_timestamp, unit="ms", tz="UTC").isoformat(timespec="seconds")
+        return Registered(
+            str(one.version),
+            aliases,
+            created,
+            one.tags.get(TRAINING_KEY, ""),
+            one.tags.get(REASON, ""),
+            dict(run.data.metrics),
+        )
+
+    def _versions(self) -> list[ModelVersion]:
+        found = self._client.search_model_versions(f"name = '{MODEL}'")
+        return sorted(found, key=lambda one: int(one.version), reverse=True)
+
+    def _require(self, chosen: str) -> None:
+        if chosen not in {str(one.version) for one in self._versions()}:
+            raise NoSuchModel(f"there is no version {chosen} of {MODEL}")
 
 
-def request_frame(configurations: Sequence[Configuration]) -> pd.DataFrame:
-    """Configurations as the registered model's signature wants them; a column that no row has is left out."""
-    frame = pd.DataFrame([configuration.flat() for configuration in configurations])
-    numbers = [field.name for field in _REQUEST_FIELDS if field.kind in ("integer", "number")]
-    return frame.astype(dict.fromkeys(frame.columns.intersection(numbers), "float64")).dropna(
-        axis=1, how="all"
-    )
+def champion_model(settings: Settings) -> TwinModel:
+    champion = Registry(settings).champion()
+    import mlflow
+
+    served: Any = mlflow.pyfunc.load_model(f"models:/{MODEL}/{champion.version}").unwrap_python_model()
+    model: TwinModel = served.model
+    return model
 
 
 def signature() -> ModelSignature:
     from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, Schema
+    from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
     # a missing value must be expressible, so integers travel as doubles
     kinds = {"text": "string", "integer": "double", "number": "double", "flag": "boolean"}
-    return ModelSignature(
-        Schema(
-            [ColSpec(kinds[field.kind], field.name, required=not field.nullable) for field in _REQUEST_FIELDS]
-        )
-    )
+
+    def column(name: str, kind: str, required: bool) -> ColSpec:
+        return ColSpec(kinds[kind], name, required=required)
+
+    # beside the family everything is checked row by row, where the reason can be told
+    asked = [column("request_id", "text", required=False)]
+    asked += [
+        column(field.name, field.kind, required=field.name == "family") for field in fields_of(Configuration)
+    ]
+    answered = [column(field.name, field.kind, required=False) for field in PREDICTIONS.fields]
+    options = [
+        ParamSpec("predictor", "string", PREDICTORS[-1]),
+        ParamSpec("target", "string", THROUGHPUT),
+    ]
+    return ModelSignature(Schema(asked), Schema(answered), ParamSchema(options))
 
 
-def _register(
-    client: MlflowClient, model: ThroughputRegression, scores: dict[str, float], key: str, table_version: int
-) -> str:
-    import mlflow
-
-    with tempfile.TemporaryDirectory() as folder, mlflow.start_run(run_name=MODEL):
-        model.save(Path(folder))
-        mlflow.log_params(PARAMETERS | {"training_set_version": table_version})
-        mlflow.log_metrics(scores)
-        logged = mlflow.pyfunc.log_model(
-            name=MODEL,
-            python_model=str(Path(__file__).with_name("served_model.py")),
-            artifacts={"model": folder},
-            signature=signature(),
-            pip_requirements=_requirements(),
-            registered_model_name=MODEL,
-        )
-    registered = str(logged.registered_model_version)
-    client.set_model_version_tag(MODEL, registered, _TRAINING_KEY, key)
-    client.set_registered_model_alias(MODEL, CHAMPION, registered)
-    return registered
+def metrics_of(scores: dict[str, Any]) -> dict[str, float]:
+    """An exam's figures as flat metrics."""
+    found: dict[str, float] = {}
+    for target, of_target in scores.items():
+        for part in ("overall", "reports", "macro"):
+            named = of_target[part] if part == "reports" else {part: of_target[part]}
+            for name, of_predictors in named.items():
+                for predictor, figures in of_predictors.items():
+                    found |= {
+                        f"{target}/{name}/{predictor}/{figure}": float(value)
+                        for figure, value in figures.items()
+                        if value is not None
+                    }
+    return found
 
 
 def _requirements() -> list[str]:
     """What the model's file needs beside this project, which is on no index and has to be installed."""
-    return [f"{name}=={version(name)}" for name in ("numpy", "pandas", "pydantic", "xgboost-cpu")]
+    needed = ("numba", "numpy", "pandas", "pydantic", "scipy", "xgboost-cpu")
+    return [f"{name}=={version(name)}" for name in needed]
 
 
 def _client(settings: Settings) -> MlflowClient:
@@ -156,34 +267,3 @@ def _client(settings: Settings) -> MlflowClient:
         client.create_experiment(EXPERIMENT, artifact_location=own_store)
     mlflow.set_experiment(EXPERIMENT)
     return client
-
-
-def _champion(client: MlflowClient) -> ModelVersion | None:
-    from mlflow.exceptions import MlflowException
-
-    try:
-        return client.get_model_version_by_alias(MODEL, CHAMPION)
-    except MlflowException as error:
-        if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
-            return None
-        raise
-
-
-def _champion_or_raise(client: MlflowClient) -> ModelVersion:
-    champion = _champion(client)
-    if champion is None:
-        raise NoChampion("no model is registered yet: run `make run` first")
-    return champion
-
-
-def _scores_of(client: MlflowClient, model: ModelVersion) -> dict[str, float]:
-    return dict(client.get_run(model.run_id).data.metrics)
-
-
-def _training_key(fingerprint: str) -> str:
-    """Identifies what a model is made of: the data, and the code and parameters that learn from it."""
-    digest = hashlib.sha256(fingerprint.encode())
-    for package in ("training", "features", "twin/core"):
-        for path in sorted((PROJECT / package).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 
 PREDICTOR = "regression"
 INNER_FOLDS = 5
-# found by `twin train --tune` on nested grouped folds; every run records the ones it used
-PARAMETERS: dict[str, Any] = {
-    "n_estimators": 300,
-    "learning_rate": 0.05,
-    "max_depth": 4,
-    "min_child_weight": 1,
-    "reg_lambda": 1.0,
-}
 _FIXED: dict[str, Any] = {"n_jobs": 1, "random_state": 7, "tree_method": "hist"}
 
 
@@ -51,7 +43,7 @@ class Regression:
         logarithms: Array,
         groups: Sequence[str],
         target: str,
-        parameters: dict[str, Any] = PARAMETERS,
+        parameters: dict[str, Any],
     ) -> Regression:
         features = features_of(rows)
         matrix = encode(features)
@@ -61,7 +53,8 @@ class Regression:
         )
 
     def at(self, columns: Columns) -> tuple[Array, Texts, Texts]:
-        """Logarithms, excuses for kinds that no row contains, and numbers that lie outside the measured ones."""
+        """Logarithms, excuses for kinds that no row contains, and numbers that lie outside the measured
+        ones."""
         features = features_of(columns)
         found: Array = self.booster.predict(encode(features)).astype(np.float64)
         return found, excuses(features, self.domain), outside(features, self.domain)

@@ -1,9 +1,9 @@
 """What physics leaves over: a Gaussian process on the logarithm of measured over predicted.
 
-Two parts, both fading as configurations differ in kind: an offset that all sizes and counts of a kind share, and
-a part that fades with the distance between numbers. Far from every row both are silent and physics is left alone.
-How strong they are is decided by the rows themselves (marginal likelihood, with weak priors); they come out near
-nothing where physics leaves noise only.
+Two parts, both fading as configurations differ in kind: an offset that all sizes and counts of a kind share,
+and a part that fades with the distance between numbers. Far from every row both are silent and physics is
+left alone. How strong they are is decided by the rows themselves (marginal likelihood, with weak priors);
+they come out near nothing where physics leaves noise only.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Residual:
     def fit(
         cls, rows: Columns, residuals: Array, noise: Array, parameters: Array | None = None
     ) -> Residual | None:
-        """None where there are too few rows to tell anything. `parameters` fixes what is else decided here."""
+        """None where there are too few rows to tell anything. `parameters` fixes what is else decided
+        here."""
         if rows.size < _FEWEST_ROWS:
             return None
         scale = Scale.of(rows)
@@ -57,7 +58,7 @@ class Residual:
         own: Array = noise * np.exp(parameters[4])
         own = own * np.maximum(1.0, np.abs(residuals) / (_GROSS * np.sqrt(own**2 + _variance(parameters))))
         covariance = _kernel(numbers, kinds, parameters) + np.diag(own**2)
-        precision = np.linalg.inv(covariance)
+        precision = _inverse(covariance)
         return cls(scale, rows, parameters, own, precision @ residuals, precision)
 
     @property
@@ -94,7 +95,12 @@ class Residual:
         rows = Columns.from_mapping(len(plain["noise"]), plain["rows"])
         parameters, noise = np.array(plain["parameters"]), np.array(plain["noise"])
         covariance = _kernel(*distances(rows, rows, scale), parameters) + np.diag(noise**2)
-        return cls(scale, rows, parameters, noise, np.array(plain["weights"]), np.linalg.inv(covariance))
+        return cls(scale, rows, parameters, noise, np.array(plain["weights"]), _inverse(covariance))
+
+
+def _inverse(covariance: Array) -> Array:
+    inverse: Array = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+    return inverse
 
 
 def _variance(parameters: Array) -> float:

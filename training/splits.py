@@ -43,7 +43,7 @@ def table(data: Data) -> Iterator[Fold]:
     """An unseen flow, layout or mode. Where a report's tables have columns that differ in kind, leaving out a
     column is a second view."""
     for (source, group), rows in data.rows.groupby(["source_id", "exam_group"]):
-        yield Fold(f"{source}/{group}", tuple(rows.index), frozenset({(source, group)}))
+        yield Fold(f"{source}/{group}", tuple(rows.index), frozenset({(str(source), str(group))}))
     by_column = data.rows[data.rows["exam_column"].notna()]
     for (source, column), rows in by_column.groupby(["source_id", "exam_column"]):
         yield Fold(f"{source}/{column}", tuple(rows.index), view="column")
@@ -55,13 +55,15 @@ def anchored(data: Data) -> Iterator[Fold]:
         anchor = _busiest(rows)
         asked = tuple(one for one in rows.index if one != anchor)
         if asked:
-            yield Fold(f"{source}/{group}", asked, frozenset({(source, group)}), (anchor,))
+            yield Fold(f"{source}/{group}", asked, frozenset({(str(source), str(group))}), (anchor,))
 
 
 def platform(data: Data) -> Iterator[Fold]:
     """A report that nobody has read."""
     for source, rows in data.rows.groupby("source_id"):
-        groups = frozenset((source, str(one.exam_group)) for one in data.figures if one.source_id == source)
+        groups = frozenset(
+            (str(source), str(one.exam_group)) for one in data.figures if one.source_id == source
+        )
         yield Fold(str(source), tuple(rows.index), groups)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from twin.app.requests import problems_of
+from twin.core.checking import problems_of
 from twin.core.configuration import Configuration
 from twin.core.fields import fields_of
 from twin.core.settings import Settings

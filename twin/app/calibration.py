@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -67,12 +67,12 @@ def calibrate_lake(lake: Lake, spark: SparkSession) -> list[Written]:
     ]
 
 
-def analytic_predictor(settings: Settings, file: Path | None = None, **options: Any) -> AnalyticPredictor:
+def analytic_predictor(settings: Settings, file: Path | None = None) -> AnalyticPredictor:
     """From the lake, or from a file that `twin calibrate --out` wrote."""
     from features.lake import Lake, NoSuchTable
 
     if file is not None:
-        return AnalyticPredictor(_by_system(_CALIBRATIONS.validate_json(file.read_bytes())), **options)
+        return AnalyticPredictor(_by_system(_CALIBRATIONS.validate_json(file.read_bytes())))
     lake = Lake(settings)
     try:
         documents = lake.arrow(CALIBRATIONS)["document"].to_pylist()
@@ -80,7 +80,7 @@ def analytic_predictor(settings: Settings, file: Path | None = None, **options: 
     except NoSuchTable as error:
         raise NotCalibrated("nothing has been calibrated yet: run `make run` or `twin ingest`") from error
     fitted = [Calibration.model_validate_json(document) for document in documents]
-    return AnalyticPredictor(_by_system(fitted), version, **options)
+    return AnalyticPredictor(_by_system(fitted), version)
 
 
 def write_calibrations(file: Path, calibrations: list[Calibration]) -> None:

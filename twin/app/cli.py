@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from twin.app.commands import data, model, requests
+from twin.app.commands import data, learning, model, requests
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,13 +20,17 @@ for _command in (
     data.export,
     data.quality,
     model.calibrate,
+    learning.train,
+    learning.backtest,
     model.whatif,
     model.compare,
     requests.schema,
     requests.example,
     requests.predict,
+    requests.explain,
 ):
     app.command()(_command)
+app.add_typer(learning.models, name="models")
 
 
 def main() -> None:

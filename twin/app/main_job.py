@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import csv
+import json
 import time
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 
-from twin.app.describing import flat_example
 from twin.app.local_airflow import Airflow, running_airflow
-from twin.core.configuration import FAMILIES, Configuration
-from twin.core.prediction import Prediction
 from twin.core.settings import Settings
 from twin.core.tables import TABLES
 
 CHAIN = ("ingest_reports", "build_features", "train_models", "predict_requests")
-EXAMPLES = "examples.csv"
+SAMPLES = "requests.jsonl"
 
 
 class ChainFailed(Exception):
@@ -27,7 +25,7 @@ class ChainFailed(Exception):
 
 
 def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
-    _place_example_requests(settings)
+    _place_sample_requests(settings)
     with console.status("starting Airflow") as status:
         started = time.monotonic()
         with running_airflow(settings) as airflow:
@@ -38,16 +36,12 @@ def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
     _print_summary(settings, console)
 
 
-def _place_example_requests(settings: Settings) -> None:
-    """One request per experiment family, so that the chain ends in answers."""
-    rows = [{"request_id": f"example-{family}"} | flat_example(family) for family in FAMILIES]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    path = settings.home / "requests" / EXAMPLES
+def _place_sample_requests(settings: Settings) -> None:
+    """An unmeasured configuration of each system, with and without an offered rate, so that the chain ends in
+    answers."""
+    path = settings.home / "requests" / SAMPLES
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    path.write_bytes(resources.files("twin.app").joinpath("samples", SAMPLES).read_bytes())
 
 
 def _follow_chain(airflow: Airflow, console: Console, status: Any, timeout_s: float) -> None:
@@ -78,7 +72,8 @@ def _print_summary(settings: Settings, console: Console) -> None:
     """What the chain left behind, read from the tables and files themselves."""
     from expectations.summary import summary_page
     from features.lake import Lake
-    from training.registry import champion_summary
+    from training.registry import Registry
+    from training.training import headline
 
     lake = Lake(settings)
     grid = Grid("table", "rows", "version", title="The lake", title_justify="left")
@@ -88,14 +83,16 @@ def _print_summary(settings: Settings, console: Console) -> None:
             grid.add_row(f"{table.layer}/{table.name}", str(written.rows), str(written.version))
     console.print(grid)
 
-    model = champion_summary(settings)
+    registry = Registry(settings)
+    model = registry.told(registry.champion())
+    first = headline(model.scores)
     console.print(
-        f"Model [bold]throughput[/bold] version {model.version}: "
-        f"median error {model.scores['median_ape']:.1f}% on {model.scores['n']:.0f} configurations "
-        "of groups it had not seen."
+        f"Model [bold]throughput[/bold] version {model.version}: {model.reason}. On {first['n']:.0f} "
+        f"configurations it had not seen: median error {first['median_ape']:.2f}%, 90% of them within "
+        f"{first['p90_ape']:.1f}%; the 90% interval covers {100 * first['coverage90']:.1f}%."
     )
-    answers = settings.home / "answers" / EXAMPLES
-    console.print(_examples_grid(settings, answers))
+    answers = settings.home / "answers" / SAMPLES
+    console.print(_samples_grid(answers))
     places = {
         "Data quality": summary_page(settings),
         "Answers": answers,
@@ -105,28 +102,14 @@ def _print_summary(settings: Settings, console: Console) -> None:
         console.print(f"{what}: {where}", soft_wrap=True)
 
 
-def _examples_grid(settings: Settings, answers: Path) -> Grid:
-    """What the registered model answered, and beside it what the analytic model says."""
-    from twin.app.calibration import analytic_predictor
-
-    asked = [Configuration.from_flat(flat_example(family)) for family in FAMILIES]
-    analytic = analytic_predictor(settings).predict(asked)
-    grid = Grid(title="Example requests, msgs/s", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("request", "regression (90%)", "analytic (90%)"):
-        grid.add_column(name, no_wrap=True)
+def _samples_grid(answers: Path) -> Grid:
+    grid = Grid(title="Sample requests, msgs/s", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    grid.add_column("request")
+    for name in ("hybrid", "90% from", "to"):
+        grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("limited by, or excused")
-    with answers.open(newline="") as file:
-        for row, other in zip(csv.DictReader(file), analytic, strict=True):
-            learned = (
-                _rounded(*(float(row[name]) for name in ("value", "lo90", "hi90"))) if row["value"] else ""
-            )
-            if isinstance(other, Prediction):
-                physics, remark = _rounded(other.value, other.lo90, other.hi90), other.bottleneck
-            else:
-                physics, remark = "", other.excuse
-            grid.add_row(row["request_id"].removeprefix("example-"), learned, physics, remark)
+    for line in answers.read_text().splitlines():
+        row = json.loads(line)
+        numbers = [f"{row[name]:.4g}" if row[name] is not None else "" for name in ("value", "lo90", "hi90")]
+        grid.add_row(row["request_id"], *numbers, row["bottleneck"] or row["excuse"])
     return grid
-
-
-def _rounded(value: float, low: float, high: float) -> str:
-    return f"{value:.0f} ({low:.0f} to {high:.0f})"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from twin.app.predicting import Answered, answer_file
+from twin.app.predicting import answer_file
+from twin.app.predictors import asked
+from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
 from twin.core.tables import (
     DOCUMENTS,
@@ -56,6 +58,8 @@ def ingest_documents(settings: Settings, documents: Iterable[ReadDocument]) -> d
 
 def build_features(settings: Settings) -> dict[str, Any]:
     """Bronze figures validated into silver, and silver into feature tables."""
+    from expectations.gate import verdict_of
+    from expectations.leakage import TRAINING_LAWS
     from features.feature_tables import flow_features, hardware_features, training_set
     from features.lake import Lake
     from features.session import running_spark
@@ -67,31 +71,38 @@ def build_features(settings: Settings) -> dict[str, Any]:
         lake.replace(HARDWARE_FEATURES, hardware_features(measurements))
         lake.replace(FLOW_FEATURES, flow_features(measurements))
         hardware, flows = lake.spark(HARDWARE_FEATURES, spark), lake.spark(FLOW_FEATURES, spark)
-        return _event(lake.replace(TRAINING_SET, training_set(measurements, hardware, flows)))
+        rows = training_set(measurements, hardware, flows)
+        verdict = verdict_of(settings, TRAINING_SET, rows, TRAINING_LAWS)
+        return _event(lake.replace(TRAINING_SET, rows, verdict))
 
 
 def train_models(settings: Settings) -> dict[str, Any]:
-    from training.registry import train
+    from training.training import headline, train
 
     trained = train(settings)
-    return {"version": trained.version, "changed": trained.changed, **trained.scores}
+    return {
+        "version": trained.version,
+        "changed": trained.changed,
+        "champion": trained.champion,
+        "reason": trained.reason,
+        **headline(trained.scores),
+    }
 
 
 def answer_requests(settings: Settings) -> dict[str, Any]:
     """Every request file that waits in the home's `requests` folder, answered into `answers`."""
-    from training.registry import RegisteredPredictor
-
     waiting = sorted((settings.home / "requests").glob("[!.]*"))
     if not waiting:
-        return {"files": 0, "answers": 0, "rejects": 0}
-    predictor = RegisteredPredictor(settings)
+        return {"files": 0, "answers": 0, "excuses": 0, "rejects": 0}
+    who = asked(settings, "hybrid", THROUGHPUT)
     folder = settings.home / "answers"
     folder.mkdir(parents=True, exist_ok=True)
-    answered: list[Answered] = [answer_file(path, folder / path.name, lambda: predictor) for path in waiting]
+    answered = [answer_file(path, folder / path.name, settings, lambda: who) for path in waiting]
     return {
         "files": len(answered),
-        "answers": sum(len(one.rows) for one in answered),
-        "rejects": sum(len(one.rejected) for one in answered),
+        "answers": sum(one.answered for one in answered),
+        "excuses": sum(one.excused for one in answered),
+        "rejects": sum(one.rejected for one in answered),
     }
 
 
@@ -137,4 +148,5 @@ def _event(written: Written) -> dict[str, Any]:
         "rows": written.rows,
         "fingerprint": written.fingerprint,
         "changed": written.changed,
+        "expectations": written.expectations,
     }

@@ -10,9 +10,9 @@ import numpy as np
 from twin.calibration.fitting import Fit, fit
 from twin.calibration.observations import Observation, Observations
 from twin.calibration.predictor import AnalyticPredictor
+from twin.core.columns import Columns
 from twin.core.fields import Row, quantity
 from twin.core.metrics import METRICS
-from twin.core.prediction import Excuse
 from twin.systems.model import Batch
 from twin.systems.registry import SYSTEMS
 
@@ -101,13 +101,13 @@ class Coverage(Row):
 
 def coverage(predictor: AnalyticPredictor, rows: Sequence[Observation]) -> Coverage:
     asked = [row for row in rows if _is_performance(row.metric)]
-    configurations = {row.configuration.configuration_id: row.configuration for row in asked}
-    metrics = {row.metric for row in asked}
-    answers = dict(
-        zip(configurations, predictor.metrics(list(configurations.values()), sorted(metrics)), strict=True)
-    )
-    said = {row.figure_id: answers[row.configuration.configuration_id][row.metric] for row in asked}
-    excuses = {figure_id: one.excuse for figure_id, one in said.items() if isinstance(one, Excuse)}
+    excuses: dict[str, str] = {}
+    for metric in sorted({row.metric for row in asked}):
+        of_metric = [row for row in asked if row.metric == metric]
+        said = predictor.answer(Columns.of([row.configuration for row in of_metric]), metric).excuse
+        excuses |= {
+            row.figure_id: excuse for row, excuse in zip(of_metric, said, strict=True) if excuse is not None
+        }
     return Coverage(figures=len(asked), predicted=len(asked) - len(excuses), excuses=excuses)
 
 

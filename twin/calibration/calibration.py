@@ -20,7 +20,6 @@ from twin.core.settings import PROJECT
 from twin.queueing.network import Array
 from twin.systems.model import Batch, System
 
-
 # the spread over so many draws is known to a sixth of itself
 _DRAWS = 16
 _SEED = 7

@@ -63,11 +63,11 @@ def outside(columns: Columns, domain: Domain) -> Texts:
     for name, (low, high) in domain.ranges.items():
         values = columns.number(name)
         for at in np.flatnonzero((values < low) | (values > high)):
-            tell(at, f"{name} = {values[at]:g} (measured: {low:g} to {high:g})")
+            tell(int(at), f"{name} = {values[at]:g} (measured: {low:g} to {high:g})")
     for name, seen in domain.values.items():
         labels, codes = columns.labels(name)
         for code, label in enumerate(labels):
             if label not in (*seen, ABSENT):
                 for at in np.flatnonzero(codes == code):
-                    tell(at, f"{name} = {label} (measured: {', '.join(seen)})")
+                    tell(int(at), f"{name} = {label} (measured: {', '.join(seen)})")
     return found

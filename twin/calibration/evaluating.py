@@ -25,9 +25,7 @@ _MATTERS = {"relative": 0.1, "points": 10.0}
 class Evaluated:
     """Some configurations of one system. Values and doubts are in the target's scale."""
 
-    def __init__(
-        self, system: System, calibration: Calibration, columns: Columns, moved: Transfer
-    ) -> None:
+    def __init__(self, system: System, calibration: Calibration, columns: Columns, moved: Transfer) -> None:
         self._system, self._calibration, self._moved = system, calibration, moved
         self._batch = Batch(columns, moved)
         self._physics = Physics(system, self._batch)
@@ -63,7 +61,9 @@ class Evaluated:
         moved = np.abs(self._scaled(target, self._raised) - self.values(target)) > _MATTERS[target.scale]
         for parameter, matters in zip(self._unknown, moved, strict=True):
             for at in np.flatnonzero(matters):
-                found[at] = found[at] or f"no measurement tells {self._calibration.demands[parameter].parameter}"
+                found[at] = (
+                    found[at] or f"no measurement tells {self._calibration.demands[parameter].parameter}"
+                )
         return found
 
     def bottlenecks(self) -> Texts:

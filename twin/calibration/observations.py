@@ -76,9 +76,7 @@ class Observations:
         return covered._only(covered._explained())
 
     def _only(self, chosen: Iterable[bool]) -> Observations:
-        return Observations(
-            self.system, [row for row, kept in zip(self.rows, chosen, strict=True) if kept]
-        )
+        return Observations(self.system, [row for row, kept in zip(self.rows, chosen, strict=True) if kept])
 
     def _explained(self) -> list[bool]:
         if not self.rows:

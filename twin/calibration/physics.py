@@ -9,8 +9,8 @@ import numpy as np
 from twin.queueing.network import Array, Quantity
 from twin.systems.model import Batch, Demands, Evaluation, System
 
-# configurations times sets of demands that are evaluated together: enough to forget the cost of a call, little
-# enough for the caches
+# configurations times sets of demands that are evaluated together: enough to forget the cost of a call,
+# little enough for the caches
 _TOGETHER = 20_000
 
 

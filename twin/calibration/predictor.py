@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 from twin.calibration.calibration import Calibration, believed
 from twin.calibration.domain import Domain, outside, too_far
 from twin.calibration.evaluating import Evaluated
-from twin.core.columns import Codes, Columns, Texts
+from twin.calibration.physics import Physics
+from twin.core.columns import Codes, Columns, Texts, without_text
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT, Answers, Excuse, Prediction
 from twin.queueing.network import Array, BadNetwork
@@ -22,13 +23,14 @@ from twin.systems.transfer import Transfer, transfer
 
 PREDICTOR = "analytic"
 _INNER, _OUTER = NormalDist().inv_cdf(0.75), NormalDist().inv_cdf(0.95)
+_STEP = 0.01
 _NEVER_MEASURED = "nothing of this system was ever measured: its demands are judged"
 
 
 @dataclass(frozen=True)
 class Foretold:
-    """What the physics says of one metric of one system's configurations: the value in the target's scale; one
-    standard deviation each of the demands, of the move between machines, and of a run; or an excuse."""
+    """What the physics says of one metric of one system's configurations: the value in the target's scale;
+    one standard deviation each of the demands, of the move between machines, and of a run; or an excuse."""
 
     target: Target | None
     value: Array
@@ -51,6 +53,9 @@ class Foretold:
     def spread(self) -> Array:
         total: Array = np.sqrt(self.doubt**2 + self.machine**2 + self.noise**2)
         return total
+
+    def without_machine_doubt(self) -> Foretold:
+        return replace(self, machine=np.zeros_like(self.machine))
 
     def put(self, rows: Codes, part: Foretold) -> None:
         for field in fields(self)[1:]:
@@ -82,6 +87,17 @@ class AnalyticPredictor:
     def calibration(self, system: System) -> Calibration:
         return self._calibrations.get(system.name) or believed(system)
 
+    def elasticities(self, system: System, columns: Columns, metric: str) -> dict[str, float]:
+        """By how many percent the metric of the first configuration moves when a demand grows by one."""
+        target, calibration = system.target(metric), self.calibration(system)
+        if target is None or not calibration.demands:
+            return {}
+        physics = Physics(system, Batch(columns, _moved(columns, calibration)))
+        steps = np.vstack([np.zeros(len(calibration.demands)), _STEP * np.eye(len(calibration.demands))])
+        at, *moved = target.to_scale(physics.at_each(calibration.logs + steps)[metric])[:, 0]
+        slopes = (np.array(moved) - at) / _STEP
+        return {one.parameter: float(slope) for one, slope in zip(calibration.demands, slopes, strict=True)}
+
     def foretell(self, system: System, columns: Columns, metric: str) -> Foretold:
         """Of configurations of one system."""
         target = system.target(metric)
@@ -91,9 +107,9 @@ class AnalyticPredictor:
         moved = _moved(columns, calibration)
         excuses = np.array(system.excuses(Batch(columns)), dtype=object)
         for further in (moved.excuses, _by_family(columns, calibration, _too_far(system))):
-            excuses = np.where(excuses == None, further, excuses)  # noqa: E711
+            excuses = np.where(without_text(excuses), further, excuses)
         foretold = Foretold.none(columns.size, target, excuses)
-        covered = np.flatnonzero(excuses == None)  # noqa: E711
+        covered = np.flatnonzero(without_text(excuses))
         if len(covered):
             part = self._evaluated(system, calibration, columns.only(covered), target)
             foretold.put(covered, part)
@@ -135,18 +151,15 @@ class AnalyticPredictor:
             foretold, foretold.value, _INNER * foretold.spread, _OUTER * foretold.spread,
             predictor=PREDICTOR, target=metric, table_version=self._table_version,
         )  # fmt: skip
-        answers.model_version[:] = np.where(
-            foretold.excuse == None, self.calibration(system).fitted_on, None  # noqa: E711
-        )
+        answered = without_text(foretold.excuse)
+        answers.model_version[answered] = self.calibration(system).fitted_on
         return answers
 
 
-def answers_from(
-    foretold: Foretold, value: Array, inner: Array, outer: Array, **whole: Any
-) -> Answers:
+def answers_from(foretold: Foretold, value: Array, inner: Array, outer: Array, **whole: Any) -> Answers:
     """Values in the target's scale, and how far from them the 50% and the 90% interval end."""
     answers = Answers.none(len(value), excuse=foretold.excuse, **whole)
-    rows = np.flatnonzero(foretold.excuse == None)  # noqa: E711
+    rows = np.flatnonzero(without_text(foretold.excuse))
     target = foretold.target
     if target is None or not len(rows):
         return answers
@@ -166,7 +179,7 @@ def answers_from(
 
 def by_system(columns: Columns) -> list[tuple[System, Codes]]:
     """Which configurations belong to which system."""
-    families, codes = columns.labels("family")
+    families, _ = columns.labels("family")
     systems = {BY_FAMILY[family].name: BY_FAMILY[family] for family in families}
     return [
         (system, rows)

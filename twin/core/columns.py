@@ -92,6 +92,11 @@ class Columns:
         }
 
 
+def without_text(texts: Texts) -> Flags:
+    """Where nothing is said."""
+    return np.array([text is None for text in texts], dtype=bool)
+
+
 def _plain(value: Any) -> Any:
     """What is not there is None, and a whole number an integer."""
     value = value.item() if isinstance(value, np.generic) else value

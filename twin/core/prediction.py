@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from twin.core.columns import Codes, Columns, Numbers, Texts
+from twin.core.columns import Codes, Columns, Flags, Numbers, Texts, without_text
 from twin.core.configuration import Configuration
 from twin.core.fields import Row, quantity
 
@@ -80,21 +80,26 @@ class Answers:
     def size(self) -> int:
         return len(self.value)
 
+    @property
+    def answered(self) -> Flags:
+        return without_text(self.excuse)
+
     def columns(self) -> dict[str, Any]:
         """As the columns of a table of predictions."""
-        answered = np.array([one is None for one in self.excuse], dtype=bool)
         in_domain = np.array([one is None for one in self.domain_reason], dtype=object)
         versions = np.full(self.size, self.table_version, dtype=object)
+        for column in (in_domain, versions):
+            column[~self.answered] = None
         return {
             "target": np.full(self.size, self.target, dtype=object),
             **{name: getattr(self, name) for name in ("value", "lo50", "hi50", "lo90", "hi90")},
             "predictor": np.full(self.size, self.predictor, dtype=object),
             "bottleneck": self.bottleneck,
             "utilisation": self.utilisation,
-            "in_domain": np.where(answered, in_domain, None),
+            "in_domain": in_domain,
             "domain_reason": self.domain_reason,
             "model_version": self.model_version,
-            "table_version": np.where(answered, versions, None),
+            "table_version": versions,
             "excuse": self.excuse,
         }
 

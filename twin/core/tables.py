@@ -72,9 +72,7 @@ class FlowDerived(Row):
     deliveries: Annotated[int, quantity("Messages written per message read", ge=0)]
     population: Annotated[int, quantity("Messages that can be under way at once", ge=1)]
     commits_per_message: Annotated[float, quantity("Units of work that force the log, per message", ge=0)]
-    bytes_moved: (
-        Annotated[int, quantity("Read and written per message", unit="bytes", ge=0)] | None
-    ) = None
+    bytes_moved: Annotated[int, quantity("Read and written per message", unit="bytes", ge=0)] | None = None
 
 
 WORKLOAD_FIELDS = tuple(
@@ -87,9 +85,7 @@ WORKLOAD_FIELDS = tuple(
 FLOW_FIELDS = (*WORKLOAD_FIELDS, *fields_of(FlowDerived))
 
 
-HARDWARE_FIELDS = tuple(
-    field for part in (Platform, Software, HardwareDerived) for field in fields_of(part)
-)
+HARDWARE_FIELDS = tuple(field for part in (Platform, Software, HardwareDerived) for field in fields_of(part))
 
 
 class TrainingKeys(Row):

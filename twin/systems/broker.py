@@ -93,7 +93,8 @@ def _read_as_measured(batch: Batch) -> Flags:
     """Nodes that build no message were measured with one format each."""
     reads = [_READ_FORMAT.get(node, "none") for node in batch.labels("node")[0]]
     read = np.array(reads, dtype=object)[batch.labels("node")[1]]
-    return (batch.columns.texts("input_format") == read) & batch.is_("output_format", "none")
+    as_measured: Flags = (batch.columns.texts("input_format") == read) & batch.is_("output_format", "none")
+    return as_measured
 
 
 _LARGEST = _PERSISTENT_REACH * _PRINTED["largest_persistent_bytes"]

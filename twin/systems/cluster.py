@@ -218,7 +218,8 @@ def _write_ms(batch: Batch, demands: Demands) -> Array:
 
 def _regimes(batch: Batch) -> Texts:
     trusted = np.where(batch.flag("trusted"), "trusted", "untrusted").astype(object)
-    return trusted + np.where(batch.flag("tuned"), ", tuned", "").astype(object)
+    found: Texts = trusted + np.where(batch.flag("tuned"), ", tuned", "").astype(object)
+    return found
 
 
 SYSTEM = System(

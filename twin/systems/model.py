@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from string import Formatter
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
 import yaml
@@ -69,8 +69,9 @@ class Demands:
     def __init__(self, values: Mapping[str, Quantity]) -> None:
         self._values = values
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
+    def __getitem__(self, name: str) -> Array:
+        """Typed as an array: one number for all behaves like one."""
+        return cast(Array, self._values[name])
 
     def by(self, group: str, batch: Batch, *columns: str, absent: Quantity = 0.0) -> Array:
         """`group[label]` for each configuration; its label is the value of the columns, joined by a slash.
@@ -93,9 +94,7 @@ class Batch:
     def __init__(
         self, configurations: Columns | Sequence[Configuration], transfer: Transfer | None = None
     ) -> None:
-        self.columns = (
-            configurations if isinstance(configurations, Columns) else Columns.of(configurations)
-        )
+        self.columns = configurations if isinstance(configurations, Columns) else Columns.of(configurations)
         self.size = self.columns.size
         self.number, self.flag, self.is_ = self.columns.number, self.columns.flag, self.columns.is_
         self.labels = self.columns.labels

@@ -116,7 +116,8 @@ def consuming_us(batch: Batch, demands: Demands) -> Array:
     queues, busy = batch.number("queues"), batch.number("busy_queues")
     empty_polls = np.maximum(queues - busy, 0) / busy
     polling = demands["served_us"] + demands["poll_us"] * empty_polls
-    called = np.where(batch.is_("consumption", "callback"), demands["callback"] * demands["served_us"], polling)
+    handled = demands["callback"] * demands["served_us"]
+    called = np.where(batch.is_("consumption", "callback"), handled, polling)
     # the request in, the reply out
     copies = 2 * demands["copy_us_per_kb"] * batch.number("message_bytes") / 1024
     return batch.cpu_ratio * (called + copies)

@@ -88,7 +88,8 @@ def transfer_us(batch: Batch, demands: Demands) -> Array:
     contention_us = demands["contention_us"] * np.log(conversations(batch))
     thousands = batch.number("message_bytes", absent=0.0) / 1000
     by_size_us = demands["transfer_per_kb"] * thousands * (alone_us + turnaround_us)
-    return batch.cpu_ratio * (alone_us * protocol + turnaround_us * turnarounds + contention_us + by_size_us)
+    total_us: Array = alone_us * protocol + turnaround_us * turnarounds + contention_us + by_size_us
+    return batch.cpu_ratio * total_us
 
 
 def network_bytes(batch: Batch) -> Array:

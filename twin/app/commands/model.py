@@ -105,8 +105,8 @@ def whatif(
         combinations = varied(read_configuration(config, settings), [read_variation(one) for one in vary])
     except BadQuestion as error:
         fail(2, str(error))
-    predictor = _predictor(settings, calibration, metric)
-    answers = predictor.predict([configuration for _, configuration in combinations])
+    predictor = _predictor(settings, calibration)
+    answers = predictor.predict([configuration for _, configuration in combinations], metric)
     points = [(changes, answer) for (changes, _), answer in zip(combinations, answers, strict=True)]
     if chart is not None and any(isinstance(answer, Prediction) for answer in answers):
         charts.curve(chart, points, metric)
@@ -137,7 +137,8 @@ def compare(
         a, b = (read_configuration(text, settings) for text in (first, second))
     except BadQuestion as error:
         fail(2, str(error))
-    left, right = _predictor(settings, calibration).metrics([a, b])
+    predictor = _predictor(settings, calibration)
+    left, right = predictor.metrics(a), predictor.metrics(b)
     names = sorted(a.flat().keys() | b.flat().keys())
     differences = {
         name: (a.flat().get(name), b.flat().get(name))
@@ -195,15 +196,13 @@ def _measurements(where: str | None) -> list[Observation]:
     return observations_of(rows.to_pylist())
 
 
-def _predictor(
-    settings: Settings, file: Path | None, metric: str = "throughput_msgs_per_s"
-) -> AnalyticPredictor:
+def _predictor(settings: Settings, file: Path | None) -> AnalyticPredictor:
     from pydantic import ValidationError
 
     from twin.app.calibration import NotCalibrated, analytic_predictor
 
     try:
-        return analytic_predictor(settings, file, target=metric)
+        return analytic_predictor(settings, file)
     except NotCalibrated as error:
         fail(1, str(error))
     except (OSError, ValidationError) as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
+from twin.app.commands.console import out
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
 
@@ -104,3 +105,38 @@ def ratio_of(one: Prediction | Excuse | None, other: Prediction | Excuse | None)
     if isinstance(one, Prediction) and isinstance(other, Prediction) and one.value:
         return other.value / one.value
     return None
+
+
+def print_explanation(told: dict[str, Any]) -> None:
+    answer = told["answer"]
+    if answer.get("excuse"):
+        out.print(f"no answer: {answer['excuse']}", highlight=False, markup=False)
+    else:
+        said = f"{answer['value']:.4g} (50%: {answer['lo50']:.4g} to {answer['hi50']:.4g}, "
+        said += f"90%: {answer['lo90']:.4g} to {answer['hi90']:.4g})"
+        out.print(f"{answer['target']}: [bold]{said}[/bold]", highlight=False)
+        out.print(f"limited by {answer['bottleneck']}; busy: {answer['utilisation']}", highlight=False)
+        if not answer["in_domain"]:
+            out.print(
+                f"outside what was measured: {answer['domain_reason']}", style="yellow", highlight=False
+            )
+    grid = Grid("predictor", "says", "90% from", "to", box=SIMPLE_HEAD, pad_edge=False)
+    for name, one in told["predictors"].items():
+        if one.get("excuse"):
+            grid.add_row(name, one["excuse"], "", "")
+        else:
+            grid.add_row(name, *(f"{one[end]:.4g}" for end in ("value", "lo90", "hi90")))
+    out.print(grid)
+    if told["correction"] is not None:
+        out.print(f"experience with similar configurations multiplies physics by {told['correction']:.3f}")
+    if told["contributions"]:
+        grid = Grid("demand", "1% more of it moves the answer by", box=SIMPLE_HEAD, pad_edge=False)
+        for name, slope in told["contributions"].items():
+            grid.add_row(name, f"{slope:+.2f}%")
+        out.print(grid)
+    for one in told["neighbours"]:
+        differs = ", ".join(f"{name} = {cell(value)}" for name, value in one["differs"].items())
+        out.print(f"measured nearby, with {differs or 'the same columns'}:", highlight=False, soft_wrap=True)
+        for figure in one["figures"]:
+            where = f"{figure['source_id']} line {figure['line']}, {figure['table_label']}"
+            out.print(f"  {figure['metric']} {figure['printed']} ({where})", highlight=False, soft_wrap=True)

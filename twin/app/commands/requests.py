@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table as Grid
 
 from twin.app.commands.console import AsJson, err, fail, out
+from twin.app.commands.printing import print_explanation
+from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
+
+if TYPE_CHECKING:
+    from training.batch import Asked
+
+# so many rejects are told on the terminal; the file has them all
+_SHOWN = 20
 
 
 def schema(
@@ -69,35 +78,96 @@ def predict(
         Path | None,
         typer.Option("--out", help="Where the answers go; by default beside FILE, as NAME.predictions.EXT."),
     ] = None,
-    predictor: Annotated[str, typer.Option(help="Who answers: regression or analytic.")] = "regression",
+    predictor: Annotated[
+        str, typer.Option(help="Who answers: hybrid, analytic, regression, nearest, or all of them.")
+    ] = "hybrid",
+    target: Annotated[
+        str, typer.Option(help="What is predicted: throughput_msgs_per_s, cpu_ms_per_msg, or all.")
+    ] = THROUGHPUT,
+    anchor: Annotated[
+        Path | None,
+        typer.Option(
+            help="Own measurements: requests with a column of a target; the answers move with them."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a file of requests, in their order. Rows that are not understood go to a second file,
-    NAME.rejects.EXT, with row, field and reason; the others are answered. Exit code 2 if any was."""
+    """Answer a file of requests, in their order; a large one on Spark. Rows that are not understood go to a
+    second file, NAME.rejects.EXT, with row, field and reason; the others are answered. Exit code 2 if any
+    was."""
     from training.registry import NoChampion
+    from twin.app.anchoring import anchored
     from twin.app.calibration import NotCalibrated
-    from twin.app.predicting import answer_file
-    from twin.app.predictors import PREDICTORS
+    from twin.app.predicting import answer_file, read_back
+    from twin.app.predictors import ALL, NAMES, asked
     from twin.app.requests import BadRequestFile
+    from twin.core.tables import TARGETS
 
-    if predictor not in PREDICTORS:
-        fail(2, f"{predictor!r} is none of {', '.join(PREDICTORS)}")
+    settings = Settings.from_environment()
+    if predictor not in (*NAMES, ALL):
+        fail(2, f"{predictor!r} is none of {', '.join((*NAMES, ALL))}")
+    if target not in (*TARGETS, ALL):
+        fail(2, f"{target!r} is none of {', '.join((*TARGETS, ALL))}")
+    if anchor is not None and predictor not in ("hybrid", ALL):
+        fail(2, f"--anchor moves the hybrid, not {predictor}")
+
+    def who() -> Asked:
+        plain = asked(settings, predictor, target)
+        if anchor is None:
+            return plain
+        pulled, remarks = anchored(plain, anchor)
+        for remark in remarks:
+            err.print(remark, style="yellow", markup=False, soft_wrap=True)
+        return pulled
+
+    with err.status("answering") if err.is_terminal else nullcontext():
+        try:
+            answered = answer_file(file, to, settings, who)
+        except BadRequestFile as error:
+            fail(2, str(error))
+        except (NoChampion, NotCalibrated) as error:
+            fail(1, str(error))
+    rejects = read_back(answered.rejects) if answered.rejects else []
+    if as_json:
+        print(json.dumps({"predictions": read_back(answered.answers), "rejects": rejects}))
+    else:
+        out.print(
+            f"{answered.answered} predicted, {answered.excused} excused: {answered.answers}", soft_wrap=True
+        )
+    for reject in rejects[:_SHOWN]:
+        err.print(f"row {reject['row']}: {reject['field']}: {reject['reason']}", markup=False, soft_wrap=True)
+    if len(rejects) > _SHOWN:
+        err.print(f"and {len(rejects) - _SHOWN} more")
+    if answered.rejects:
+        fail(2, f"{answered.rejected} rows rejected: {answered.rejects}")
+
+
+def explain(
+    config: Annotated[
+        str, typer.Argument(help="A flat YAML or JSON file, or the configuration_id of something measured.")
+    ],
+    target: Annotated[str, typer.Option(help="What is predicted.")] = THROUGHPUT,
+    as_json: AsJson = False,
+) -> None:
+    """Why the answer is what it is: what limits it, which demands make it, what was measured nearby and where
+    it stands, and what each predictor says."""
+    from features.lake import Lake
+    from training.registry import NoChampion, champion_model
+    from twin.app.asking import BadQuestion, read_configuration
+    from twin.app.explaining import explain as explained
+    from twin.core.tables import TARGETS
+
+    settings = Settings.from_environment()
+    if target not in TARGETS:
+        fail(2, f"{target!r} is none of {', '.join(TARGETS)}")
     try:
-        answered = answer_file(file, to, lambda: PREDICTORS[predictor](Settings.from_environment()))
-    except BadRequestFile as error:
+        configuration = read_configuration(config, settings)
+        told = explained(champion_model(settings), Lake(settings), configuration, target)
+    except BadQuestion as error:
         fail(2, str(error))
-    except (NoChampion, NotCalibrated) as error:
+    except NoChampion as error:
         fail(1, str(error))
     if as_json:
-        print(
-            json.dumps({"predictions": answered.rows, "rejects": [r.model_dump() for r in answered.rejected]})
-        )
-    else:
-        excused = sum("excuse" in row for row in answered.rows)
-        out.print(
-            f"{len(answered.rows) - excused} predicted, {excused} excused: {answered.answers}", soft_wrap=True
-        )
-    for reject in answered.rejected:
-        err.print(f"row {reject.row}: {reject.field}: {reject.reason}", markup=False, soft_wrap=True)
-    if answered.rejects:
-        fail(2, f"{len({r.row for r in answered.rejected})} rows rejected: {answered.rejects}")
+        print(json.dumps(told, indent=1))
+        return
+    print_explanation(told)

@@ -1,0 +1,141 @@
+"""Training: a model on the newest tables, its exam, its place in the registry."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from features.lake import Lake
+from training.backtest import Exam, examined
+from training.card import model_card
+from training.charts import exam_chart
+from training.dataset import Data
+from training.hyperparameters import shipped, tuned
+from training.model import HYBRID, TwinModel
+from training.promotion import verdict
+from training.registry import CHAMPION, Registration, Registry, metrics_of
+from twin.core.prediction import THROUGHPUT
+from twin.core.settings import PROJECT, Settings
+from twin.core.tables import TRAINING_SET
+
+_FEWEST_ROWS = 10
+_LEARNING = ("training", "features", "twin/core", "twin/systems", "twin/queueing", "twin/calibration")
+
+
+class NothingToLearn(Exception):
+    """No measured rate is left to learn from."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    version: str
+    changed: bool
+    champion: bool
+    reason: str
+    scores: dict[str, float]
+
+
+def train(
+    settings: Settings,
+    where: str | None = None,
+    tune: bool = False,
+    told: Callable[[str], None] = lambda _: None,
+) -> Trained:
+    """Fit, examine, register as challenger, and promote what is not worse.
+
+    Same data, same code, same parameters: what is registered stands and nothing is done.
+    """
+    lake, registry = Lake(settings), Registry(settings)
+    data = Data.of(lake, where)
+    if len(data.ids(THROUGHPUT)) < _FEWEST_ROWS:
+        raise NothingToLearn(f"{len(data.ids(THROUGHPUT))} measured rates are too few to learn from")
+    if tune:
+        told("searching hyper-parameters")
+    parameters = tuned(data) if tune else shipped()
+    key = digest_of(data.digest, code_version(), json.dumps(parameters, sort_keys=True))
+    if (known := registry.with_key(key)) is not None:
+        seen = registry.told(known)
+        champion = registry.version_of(CHAMPION)
+        first = champion is not None and champion.version == known.version
+        return Trained(seen.version, False, first, seen.reason, seen.scores)
+    model = TwinModel.fit(data, parameters=parameters, told=told).registered_as(registry.next_version())
+    told("examining")
+    # what was searched for on all rows is searched for again without each fold
+    exam = examined(settings, data, "configuration", None if tune else parameters, code_version())
+    expectations = lake.written(TRAINING_SET).expectations or "not checked"
+    metrics = metrics_of(exam.scores)
+    with tempfile.TemporaryDirectory() as folder:
+        chart = Path(folder) / "configuration.png"
+        exam_chart(exam.rows, chart)
+        registered = registry.register(
+            model,
+            Registration(
+                key=key,
+                parameters=parameters
+                | {
+                    "training_set_version": data.table_version,
+                    "training_set_fingerprint": data.fingerprint,
+                    "data_digest": data.digest,
+                    "code_version": code_version(),
+                    "expectations": expectations,
+                    "where": where or "",
+                    "configurations": len(data.rows),
+                    "figures": len(data.figures),
+                },
+                metrics=metrics,
+                exam_rows=exam.rows,
+                exam_scores=exam.scores,
+                card=model_card(data, model, exam.scores, parameters, expectations, code_version()),
+                chart=chart,
+            ),
+        )
+    promoted, reason = _judged(registry, registered, exam, expectations)
+    return Trained(registered, True, promoted, reason, metrics)
+
+
+def _judged(registry: Registry, registered: str, exam: Exam, expectations: str) -> tuple[bool, str]:
+    champion = registry.version_of(CHAMPION)
+    before = None if champion is None else registry.exam_rows(champion)
+    promoted, reason = verdict(expectations, _answers(before), _answers(exam.rows))
+    if promoted:
+        registry.promote(registered, reason)
+    else:
+        registry.remark(registered, reason)
+    return promoted, reason
+
+
+def _answers(rows: pd.DataFrame | None) -> pd.DataFrame | None:
+    """What is compared: the hybrid's rates."""
+    if rows is None:
+        return None
+    chosen = rows[(rows["predictor"] == HYBRID) & (rows["target"] == THROUGHPUT)]
+    return chosen.set_index("configuration_id")[["measured", "value"]]
+
+
+def headline(scores: dict[str, float]) -> dict[str, float]:
+    """What a person wants to know of a model first."""
+    prefix = f"{THROUGHPUT}/overall/{HYBRID}/"
+    return {name.removeprefix(prefix): value for name, value in scores.items() if name.startswith(prefix)}
+
+
+@cache
+def code_version() -> str:
+    """Identifies all code that a model is made by."""
+    digest = hashlib.sha256()
+    for package in _LEARNING:
+        for path in sorted((PROJECT / package).rglob("*")):
+            if path.suffix in (".py", ".yaml", ".json"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def digest_of(*parts: Any) -> str:
+    return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()[:16]
