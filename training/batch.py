@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,9 +14,10 @@ import pandas as pd
 from twin.core.checking import check
 from twin.core.columns import Columns
 from twin.core.prediction import Answers
-from twin.core.tables import PREDICTIONS, REJECTS
+from twin.core.tables import PREDICTIONS, REJECTS, Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 # what the frames of both have beside the columns of their tables: the row of the request, and for a reject
@@ -83,47 +84,103 @@ def _repeated(requests: pd.DataFrame) -> np.ndarray[Any, Any]:
     return np.flatnonzero(np.isfinite(first) & (first < requests[ROW].to_numpy(float)))
 
 
-def answers_of(found: pd.DataFrame) -> pd.DataFrame:
-    return found.loc[found[REASON].isna(), list(PREDICTIONS.columns)]
+@dataclass(frozen=True)
+class Block:
+    """A finished piece of the two files that a batch is answered into, from its first row on."""
+
+    row: int
+    answers: bytes
+    rejects: bytes
+    answered: int
+    excused: int
+    rejected: int
 
 
-def rejects_of(found: pd.DataFrame) -> pd.DataFrame:
-    return found.loc[found[REASON].notna(), list(REJECTS.columns)]
+def block_of(found: pd.DataFrame, suffix: str) -> Block:
+    bad = found[REASON].notna()
+    answers, rejects = found.loc[~bad, list(PREDICTIONS.columns)], found.loc[bad, list(REJECTS.columns)]
+    excused = int(answers["excuse"].notna().sum())
+    return Block(
+        row=int(found[ROW].iloc[0]),
+        answers=_written(answers, PREDICTIONS, suffix),
+        rejects=_written(rejects, REJECTS, suffix),
+        answered=len(answers) - excused,
+        excused=excused,
+        rejected=int(rejects[ROW].nunique()),
+    )
 
 
-def answer_on_spark(spark: SparkSession, staged: Path, asked: Asked, out: Path) -> None:
-    """Requests staged as Parquet files, each answered into a Parquet file of its own."""
+def arrow_schema(table: Table) -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "flag": pa.bool_()}
+    return pa.schema([(field.name, kinds[field.kind]) for field in table.fields])
+
+
+def _written(rows: pd.DataFrame, table: Table, suffix: str) -> bytes:
+    """Lines of text, without a header; for Parquet, which cannot be pieced together, an Arrow stream."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if rows.empty:
+        return b""
+    typed = pa.Table.from_pandas(rows, arrow_schema(table), preserve_index=False)
+    if suffix == ".jsonl":
+        return "".join(json.dumps(row) + "\n" for row in typed.to_pylist()).encode()
+    sink = pa.BufferOutputStream()
+    if suffix == ".csv":
+        csv.write_csv(typed, sink, csv.WriteOptions(include_header=False, quoting_style="needed"))
+    else:
+        with pa.ipc.new_stream(sink, typed.schema) as stream:
+            stream.write_table(typed)
+    return bytes(sink.getvalue())
+
+
+def answer_on_spark(
+    spark: SparkSession, requests: Path, ids: Path | None, asked: Asked, suffix: str, out: Path
+) -> None:
+    """Requests staged as Arrow streams, one a row, each answered into a block. Cells as columns of Spark
+    would spend more time on their way through the JVM than on their answers."""
     from pyspark.sql import functions as f
-    from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-    from features.schemas import spark_schema
-
-    # one file is one partition: what was in order stays in order
+    # one file is one partition
     for name in ("maxPartitionBytes", "openCostInBytes"):
         spark.conf.set(f"spark.sql.files.{name}", "128m")
-    requests = spark.read.parquet(str(staged))
-    twice = (
-        requests.groupBy("request_id")
-        .agg(f.count("*").alias("rows"), f.min(ROW).alias(FIRST_ROW))
-        .where("rows > 1")
-        .select("request_id", FIRST_ROW)
-    )
-    kinds = {field.name: field.dataType for field in spark_schema(PREDICTIONS)}
-    texts = {FIELD: StringType(), REASON: StringType(), ROW: LongType()}
-    schema = StructType([StructField(name, texts.get(name) or kinds[name]) for name in COLUMNS])
-    numbers = [field.name for field in schema if isinstance(field.dataType, DoubleType)]
+    repeated: dict[str, int] = {}
+    if ids is not None:
+        counted = spark.read.parquet(str(ids)).groupBy("request_id")
+        several = counted.agg(f.count("*").alias("rows"), f.min(ROW).alias(FIRST_ROW)).where("rows > 1")
+        repeated = {one["request_id"]: one[FIRST_ROW] for one in several.toLocalIterator()}
 
     def answered(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for frame in frames:
-            found = asked.answer(_unpacked(frame))
-            yield found.astype(dict.fromkeys(numbers, "float64"))
+        from threadpoolctl import threadpool_limits
 
-    requests.join(f.broadcast(twice), "request_id", "left").mapInPandas(answered, schema).write.parquet(
-        str(out)
-    )
+        # as many tasks as cores: threads of their own would only get into each other's way
+        with threadpool_limits(1):
+            for stream in (stream for frame in frames for stream in frame["stream"]):
+                some = unstaged(stream)
+                some[FIRST_ROW] = some["request_id"].map(repeated)
+                yield pd.DataFrame([asdict(block_of(asked.answer(some), suffix))])
+
+    schema = "row long, answers binary, rejects binary, answered long, excused long, rejected long"
+    spark.read.parquet(str(requests)).mapInPandas(answered, schema).write.parquet(str(out))
 
 
-def _unpacked(frame: pd.DataFrame) -> pd.DataFrame:
-    """What else a row says travels as JSON."""
-    found = [None if one is None else json.loads(one) for one in frame["extra"]]
-    return frame.assign(extra=pd.Series(found, index=frame.index, dtype=object))
+def staged(requests: pd.DataFrame) -> bytes:
+    """Texts as an Arrow stream; what else a row says goes as JSON."""
+    import pyarrow as pa
+
+    extra = [None if one is None else json.dumps(one) for one in requests["extra"]]
+    table = pa.Table.from_pandas(requests.assign(extra=extra), preserve_index=False)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unstaged(stream: bytes) -> pd.DataFrame:
+    import pyarrow as pa
+
+    requests: pd.DataFrame = pa.ipc.open_stream(stream).read_pandas()
+    extra = [None if one is None else json.loads(one) for one in requests["extra"]]
+    return requests.assign(extra=pd.Series(extra, index=requests.index, dtype=object))

@@ -152,9 +152,10 @@ class TwinModel:
         if not len(rows):
             return
         offered = self.physics.answer(columns.only(rows), answers.target)
+        most = columns.number(_OFFERED)[rows]
         for name in _ENDS:
             numbers = getattr(answers, name)
-            numbers[rows] = np.minimum(numbers[rows], getattr(offered, name))
+            numbers[rows] = np.minimum(np.minimum(numbers[rows], getattr(offered, name)), most)
         for name in ("bottleneck", "utilisation", "domain_reason", "excuse"):
             getattr(answers, name)[rows] = getattr(offered, name)
 

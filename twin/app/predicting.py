@@ -14,9 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from training.batch import FIRST_ROW, ROW, Asked, answer_on_spark, answers_of, rejects_of
+from training.batch import FIRST_ROW, ROW, Asked, Block, answer_on_spark, arrow_schema, block_of, staged
 from twin.app.requests import CHUNK, BadRequestFile, Chunk, read_chunks
-from twin.core.checking import KNOWN
 from twin.core.fields import Field
 from twin.core.settings import Settings
 from twin.core.tables import PREDICTIONS, REJECTS, Table
@@ -47,19 +46,20 @@ def answer_file(
     out = out or path.with_name(f"{path.stem}.predictions{path.suffix}")
     if out.suffix.lower() not in FORMATS:
         raise BadRequestFile(f"{out} is none of {', '.join(FORMATS)}")
+    suffix = out.suffix.lower()
     chunks = read_chunks(path, chunk)
     first, second = next(chunks), next(chunks, None)
     if second is None:
         requests = first.frame()
         requests[FIRST_ROW] = requests.groupby("request_id")[ROW].transform("min")
-        return _written(out, [asked().answer(requests)])
+        return _assembled(out, [block_of(asked().answer(requests), suffix)])
     with _staging(settings) as folder:
-        _stage(folder / "requests", chain((first, second), chunks))
+        ids = _stage(folder, chain((first, second), chunks))
         from features.session import running_spark
 
         with running_spark(settings, "predict") as spark:
-            answer_on_spark(spark, folder / "requests", asked(), folder / "answers")
-        return _written(out, _in_order(folder / "answers"))
+            answer_on_spark(spark, folder / "requests", ids, asked(), suffix, folder / "blocks")
+        return _assembled(out, _in_order(folder / "blocks"))
 
 
 @contextmanager
@@ -73,48 +73,45 @@ def _staging(settings: Settings) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _stage(folder: Path, chunks: Iterable[Chunk]) -> None:
-    """Texts by every known column, so that all files have the same ones."""
+def _stage(folder: Path, chunks: Iterable[Chunk]) -> Path | None:
+    """A file for each chunk; and beside them the ids, where the requests have their own."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    folder.mkdir()
-    schema = pa.schema(
-        [(ROW, pa.int64()), *((name, pa.string()) for name in ("request_id", *KNOWN, "extra"))]
-    )
+    requests, ids = folder / "requests", folder / "ids"
+    requests.mkdir()
+    ids.mkdir()
+    named = False
     for number, chunk in enumerate(chunks):
         frame = chunk.frame()
-        frame["extra"] = [None if one is None else json.dumps(one) for one in frame["extra"]]
-        columns = [
-            pa.array(frame[field.name], field.type, from_pandas=True)
-            if field.name in frame
-            else pa.nulls(len(frame), field.type)
-            for field in schema
-        ]
-        parquet.write_table(pa.Table.from_arrays(columns, schema=schema), folder / f"{number:06}.parquet")
+        stream = pa.table({"stream": pa.array([staged(frame)], pa.large_binary())})
+        parquet.write_table(stream, requests / f"{number:06}.parquet", compression="none")
+        named = named or chunk.named
+        rows = pa.Table.from_pandas(frame[[ROW, "request_id"]], preserve_index=False)
+        parquet.write_table(rows, ids / f"{number:06}.parquet")
+    return ids if named else None
 
 
-def _in_order(folder: Path) -> Iterator[pd.DataFrame]:
+def _in_order(folder: Path) -> Iterator[Block]:
     from pyarrow import parquet
 
     parts = [parquet.ParquetFile(path) for path in folder.glob("*.parquet")]
     held = [part for part in parts if part.metadata.num_rows]
-    for part in sorted(held, key=lambda one: one.read_row_group(0, columns=[ROW])[ROW][0].as_py()):
-        for batch in part.iter_batches():
-            yield batch.to_pandas()
+    for part in sorted(held, key=lambda one: one.read_row_group(0, columns=["row"])["row"][0].as_py()):
+        for row in part.read().to_pylist():
+            yield Block(**row)
 
 
-def _written(out: Path, parts: Iterable[pd.DataFrame]) -> Answered:
+def _assembled(out: Path, blocks: Iterable[Block]) -> Answered:
     rejects_path = out.with_name(f"{out.stem}.rejects{out.suffix}")
     answered = excused = rejected = 0
     with _Writer(out, PREDICTIONS) as answers, _Writer(rejects_path, REJECTS) as rejects:
-        for part in parts:
-            good, bad = answers_of(part), rejects_of(part)
-            answers.write(good)
-            rejects.write(bad)
-            answered += int(good["excuse"].isna().sum())
-            excused += int(good["excuse"].notna().sum())
-            rejected += bad[ROW].nunique()
+        for block in blocks:
+            answers.append(block.answers)
+            rejects.append(block.rejects)
+            answered += block.answered
+            excused += block.excused
+            rejected += block.rejected
     if not rejected:
         # rejects of an earlier try must not look like this one's
         rejects_path.unlink(missing_ok=True)
@@ -135,45 +132,36 @@ def read_back(path: Path) -> list[dict[str, Any]]:
 
 
 class _Writer:
-    """A file that appears whole or not at all, written part by part."""
+    """A file that appears whole or not at all, put together from blocks."""
 
     def __init__(self, path: Path, table: Table) -> None:
-        import pyarrow as pa
-
-        self._path, self._fields = path, table.fields
+        self._path, self._schema = path, arrow_schema(table)
         self._draft = path.with_name(f".{path.name}.part")
-        kinds = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "flag": pa.bool_()}
-        self._schema = pa.schema([(field.name, kinds[field.kind]) for field in table.fields])
 
     def __enter__(self) -> _Writer:
-        match self._path.suffix.lower():
-            case ".parquet":
-                from pyarrow import parquet
+        self._file: Any
+        if self._path.suffix.lower() == ".parquet":
+            from pyarrow import parquet
 
-                self._parquet: Any = parquet.ParquetWriter(self._draft, self._schema)
-            case ".csv":
-                self._file: Any = self._draft.open("w", newline="", encoding="utf-8")
-                self._file.write(",".join(self._schema.names) + "\n")
-            case _:
-                self._file = self._draft.open("w", encoding="utf-8")
+            self._file = parquet.ParquetWriter(self._draft, self._schema)
+        else:
+            self._file = self._draft.open("wb")
+        if self._path.suffix.lower() == ".csv":
+            self._file.write((",".join(self._schema.names) + "\n").encode())
         return self
 
-    def write(self, part: pd.DataFrame) -> None:
-        if part.empty:
+    def append(self, block: bytes) -> None:
+        if not block:
             return
-        match self._path.suffix.lower():
-            case ".parquet":
-                import pyarrow as pa
+        if self._path.suffix.lower() == ".parquet":
+            import pyarrow as pa
 
-                self._parquet.write_table(pa.Table.from_pandas(part, self._schema, preserve_index=False))
-            case ".csv":
-                part.to_csv(self._file, header=False, index=False, lineterminator="\n")
-            case _:
-                for row in _plain_rows(part, self._fields):
-                    self._file.write(json.dumps(row) + "\n")
+            self._file.write_table(pa.ipc.open_stream(block).read_all())
+        else:
+            self._file.write(block)
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        (self._parquet if self._path.suffix.lower() == ".parquet" else self._file).close()
+        self._file.close()
         if error is None:
             self._draft.replace(self._path)
         else:

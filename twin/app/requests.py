@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,8 @@ from training.batch import ROW
 from twin.core.checking import KNOWN, as_texts
 from twin.core.columns import Codes, Texts, without_text
 
-CHUNK = 20_000
+CHUNK = 10_000
 _ID = "request_id"
-_NO_ROW = "not an object of columns and values"
 
 
 class BadRequestFile(Exception):
@@ -35,6 +34,8 @@ class Chunk:
     ids: Texts
     given: dict[str, Texts]
     extra: Texts
+    # some row brings an id of its own
+    named: bool
 
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame({ROW: self.numbers, _ID: self.ids, **self.given, "extra": self.extra})
@@ -42,67 +43,88 @@ class Chunk:
 
 def read_chunks(path: Path, size: int = CHUNK) -> Iterator[Chunk]:
     """A file that holds nothing is refused."""
-    readers = {".csv": _csv_rows, ".jsonl": _jsonl_rows, ".parquet": _parquet_rows}
+    readers = {".csv": _csv_columns, ".jsonl": _jsonl_columns, ".parquet": _parquet_columns}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise BadRequestFile(f"{path} is none of {', '.join(readers)}")
     if not path.is_file():
         raise BadRequestFile(f"{path} does not exist")
-    rows, first = reader(path), 1
+    first = 1
     try:
-        while some := list(islice(rows, size)):
-            yield _chunk(first, some)
-            first += len(some)
+        for rows, columns, nameless in reader(path, size):
+            yield _chunk(first, rows, columns, nameless)
+            first += rows
     except UnicodeDecodeError as error:
         raise BadRequestFile(f"{path} is not UTF-8 text (byte {error.start})") from error
     if first == 1:
         raise BadRequestFile(f"{path} holds no request")
 
 
-def _chunk(first: int, rows: list[Any]) -> Chunk:
-    numbers = np.arange(first, first + len(rows))
-    objects = [row if isinstance(row, dict) else {"": _NO_ROW} for row in rows]
-    names = dict.fromkeys(name for row in objects for name in row)
-    given = {name: as_texts([row.get(name) for row in objects]) for name in names if name in KNOWN}
-    ids = as_texts([row.get(_ID) for row in objects])
-    unknown = [name for name in names if name not in KNOWN and name != _ID]
-    extra = np.full(len(rows), None, dtype=object)
-    if unknown:
-        for at, row in enumerate(objects):
-            said = {name: row[name] for name in unknown if row.get(name) not in (None, "")}
-            extra[at] = said or None
-    return Chunk(numbers, np.where(without_text(ids), numbers.astype(str), ids), given, extra)
+def _chunk(first: int, rows: int, columns: Mapping[str, Texts], nameless: Mapping[int, Any]) -> Chunk:
+    numbers = np.arange(first, first + rows)
+    ids = columns.get(_ID, np.full(rows, None, dtype=object))
+    extra = np.full(rows, None, dtype=object)
+    for name in columns.keys() - KNOWN.keys() - {_ID}:
+        for at in np.flatnonzero(~without_text(columns[name])):
+            extra[at] = (extra[at] or {}) | {name: columns[name][at]}
+    for at, said in nameless.items():
+        extra[at] = (extra[at] or {}) | {"": said}
+    given = {name: column for name, column in columns.items() if name in KNOWN}
+    own = ~without_text(ids)
+    return Chunk(numbers, np.where(own, ids, numbers.astype(str)), given, extra, bool(own.any()))
 
 
-def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+# how many rows, their cells by column, and what of a row has no column or is no row at all
+_Read = tuple[int, dict[str, Texts], dict[int, Any]]
+
+
+def _csv_columns(path: Path, size: int) -> Iterator[_Read]:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file, restkey="", strict=True)
-        names = reader.fieldnames or []
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise BadRequestFile(f"{path} names a column twice: {', '.join(twice)}")
+        reader = csv.reader(file, strict=True)
         try:
-            yield from reader
+            names = next(reader, [])
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise BadRequestFile(f"{path} names a column twice: {', '.join(twice)}")
+            lines = (line for line in reader if line)
+            while some := list(islice(lines, size)):
+                beyond = {at: line[len(names) :] for at, line in enumerate(some) if len(line) > len(names)}
+                # the header is as long as a row may be, and its own column is taken off again
+                columns = list(zip_longest(names, *some))[: len(names)]
+                yield len(some), {name: _texts(column) for name, *column in columns}, beyond
         except csv.Error as error:
             raise BadRequestFile(f"{path} line {reader.line_num}: {error}") from error
 
 
-def _jsonl_rows(path: Path) -> Iterator[Any]:
+def _texts(cells: Sequence[str | None]) -> Texts:
+    found = np.array(cells, dtype=object)
+    found[found == ""] = None
+    return found
+
+
+def _jsonl_columns(path: Path, size: int) -> Iterator[_Read]:
     with path.open(encoding="utf-8-sig") as file:
-        for line in file:
-            if line.strip():
+        lines = (line for line in file if line.strip())
+        while some := list(islice(lines, size)):
+            rows, broken = [], {}
+            for at, line in enumerate(some):
                 try:
-                    yield json.loads(line)
+                    row = json.loads(line)
                 except json.JSONDecodeError as error:
-                    yield {"": f"not JSON: {error}"}
+                    row, broken[at] = {}, f"not JSON: {error}"
+                if not isinstance(row, dict):
+                    row, broken[at] = {}, "not an object of columns and values"
+                rows.append(row)
+            names = dict.fromkeys(name for row in rows for name in row)
+            yield len(rows), {name: as_texts([row.get(name) for row in rows]) for name in names}, broken
 
 
-def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _parquet_columns(path: Path, size: int) -> Iterator[_Read]:
     from pyarrow import ArrowInvalid, parquet
 
     try:
-        batches = parquet.ParquetFile(path).iter_batches()
-        for batch in batches:
-            yield from batch.to_pylist()
+        for batch in parquet.ParquetFile(path).iter_batches(batch_size=size):
+            columns = zip(batch.schema.names, batch.columns, strict=True)
+            yield batch.num_rows, {name: as_texts(cells.to_pylist()) for name, cells in columns}, {}
     except ArrowInvalid as error:
         raise BadRequestFile(f"{path} is not a Parquet file: {error}") from error

@@ -111,22 +111,23 @@ class AnalyticPredictor:
         foretold = Foretold.none(columns.size, target, excuses)
         covered = np.flatnonzero(without_text(excuses))
         if len(covered):
-            part = self._evaluated(system, calibration, columns.only(covered), target)
+            part = self._evaluated(system, calibration, columns.only(covered), moved.only(covered), target)
             foretold.put(covered, part)
         return foretold
 
     def _evaluated(
-        self, system: System, calibration: Calibration, columns: Columns, target: Target
+        self, system: System, calibration: Calibration, columns: Columns, moved: Transfer, target: Target
     ) -> Foretold:
         try:
-            evaluated = Evaluated(system, calibration, columns, _moved(columns, calibration))
+            evaluated = Evaluated(system, calibration, columns, moved)
         except BadNetwork as error:
             if columns.size == 1:
                 return Foretold.none(1, target, str(error))
             # one impossible network must not take the answers of the others with it
             foretold = Foretold.none(columns.size, target, None)
             for rows in np.array_split(np.arange(columns.size), 2):
-                foretold.put(rows, self._evaluated(system, calibration, columns.only(rows), target))
+                part = self._evaluated(system, calibration, columns.only(rows), moved.only(rows), target)
+                foretold.put(rows, part)
             return foretold
         value, doubt = evaluated.values(target), evaluated.doubt(target)
         known = np.isfinite(value) & np.isfinite(doubt)

@@ -102,7 +102,7 @@ def _own_fields(family: str) -> dict[str, tuple[Field, bool, Any]]:
     """Per column of a family: its declaration, whether it is required, and its default."""
     parts = (Platform, Software, FAMILIES[family])
     found = {
-        name: (KNOWN[name], info.is_required() or name == "family", info.get_default())
+        name: (KNOWN[name], info.is_required(), None if info.is_required() else info.get_default())
         for part in parts
         for name, info in part.model_fields.items()
     }

@@ -17,6 +17,8 @@ Texts = npt.NDArray[np.object_]
 
 # what a missing text is called where texts are labels
 ABSENT = "None"
+# from here on it pays to have them counted by pandas, whose import takes longer than counting a few
+_MANY = 200
 
 
 class Columns:
@@ -83,7 +85,10 @@ class Columns:
 
     def without(self, name: str) -> Columns:
         """As if nobody had told this column."""
-        return Columns(self.size, lambda other: None if other == name else self._values(other))
+        left = Columns(self.size, lambda other: None if other == name else self._values(other))
+        left._numbers = {other: values for other, values in self._numbers.items() if other != name}
+        left._labels = {names: found for names, found in self._labels.items() if name not in names}
+        return left
 
     def row(self, at: int, names: Sequence[str]) -> dict[str, Any]:
         """Some columns of one configuration, as plain values."""
@@ -121,9 +126,15 @@ def _coded(values: Sequence[Any] | npt.NDArray[Any]) -> tuple[list[str], Codes]:
     if isinstance(values, np.ndarray) and values.dtype != object:
         numbers, found = np.unique(values, return_inverse=True)
         return [ABSENT if np.isnan(number) else str(number) for number in numbers], found
-    places: dict[Any, int] = {}
-    codes = np.fromiter((places.setdefault(value, len(places)) for value in values), np.int64, len(values))
-    labels = [str(value) for value in places]
+    if len(values) > _MANY:
+        import pandas as pd
+
+        codes, found = pd.factorize(np.asarray(values, dtype=object), use_na_sentinel=False)
+        labels = [ABSENT if pd.isna(value) else str(value) for value in found]
+    else:
+        places: dict[Any, int] = {}
+        codes = np.fromiter((places.setdefault(one, len(places)) for one in values), np.int64, len(values))
+        labels = [str(value) for value in places]
     # values that read alike are alike: 1 and "1", None and its name
     distinct = {label: at for at, label in enumerate(dict.fromkeys(labels))}
     if len(distinct) == len(labels):

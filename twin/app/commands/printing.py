@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from twin.app.commands.console import out
@@ -132,7 +133,7 @@ def print_explanation(told: dict[str, Any]) -> None:
     if told["contributions"]:
         grid = Grid("demand", "1% more of it moves the answer by", box=SIMPLE_HEAD, pad_edge=False)
         for name, slope in told["contributions"].items():
-            grid.add_row(name, f"{slope:+.2f}%")
+            grid.add_row(escape(name), f"{slope:+.2f}%")
         out.print(grid)
     for one in told["neighbours"]:
         differs = ", ".join(f"{name} = {cell(value)}" for name, value in one["differs"].items())
