@@ -171,7 +171,8 @@ def staged(requests: pd.DataFrame) -> bytes:
     import pyarrow as pa
 
     extra = [None if one is None else json.dumps(one) for one in requests["extra"]]
-    table = pa.Table.from_pandas(requests.assign(extra=extra), preserve_index=False)
+    packed = requests.assign(extra=pd.Series(extra, index=requests.index, dtype=object))
+    table = pa.Table.from_pandas(packed, preserve_index=False)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

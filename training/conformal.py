@@ -40,7 +40,8 @@ class Reach:
 
 
 def _quantile(errors: Array, level: float) -> float:
-    return float(errors[min(math.ceil(len(errors) * level), len(errors)) - 1])
+    rank = math.ceil(round(len(errors) * level, 9))
+    return float(errors[min(rank, len(errors)) - 1])
 
 
 # of errors in standard deviations

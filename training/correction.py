@@ -57,7 +57,7 @@ class Correction:
         folds = np.array([_inner_fold(one) for one in ids])
 
         def reach(parts: np.ndarray[Any, Any], together: bool = True) -> tuple[Reach, Array]:
-            errors, spreads = left_out(fit, rows, residual, own, parts)
+            errors, spreads = left_out(fit, rows, residual, sign[rows], own, parts)
             return Reach.of(errors / spreads, len(set(parts[rows])) if together else None), errors
 
         known, _ = reach(folds, together=False)

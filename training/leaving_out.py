@@ -18,12 +18,12 @@ from twin.queueing.network import Array
 
 
 def left_out(
-    fit: Fit, rows: Codes, residual: Residual | None, noise: Array, parts: np.ndarray[Any, Any]
+    fit: Fit, rows: Codes, residual: Residual | None, sign: Array, noise: Array, parts: np.ndarray[Any, Any]
 ) -> tuple[Array, Array]:
     """Error and standard deviation of some of a fit's rows when all rows of the same part are missing.
 
-    `noise` is that of these rows as far as anybody knows before; `parts` says of every row of the fit which
-    part it belongs to.
+    `sign` says which way these rows tell the residual's target, `noise` is theirs as far as anybody knows
+    before; `parts` says of every row of the fit which part it belongs to.
     """
     system, observations = fit.observations.system, fit.observations
     prior = np.log([one.prior for one in system.parameters])
@@ -34,7 +34,7 @@ def left_out(
     runs[rows] = noise if residual is None else residual.noise
     covariance = (fit.sensitivity * spread**2) @ fit.sensitivity.T + np.diag(runs**2)
     if residual is not None:
-        covariance[np.ix_(rows, rows)] += residual.covariance()
+        covariance[np.ix_(rows, rows)] += np.outer(sign, sign) * residual.covariance()
     precision = np.linalg.inv(covariance)
     weighted = precision @ (fit.residuals + fit.sensitivity @ (fit.logs - prior))
     errors, deviations = np.full(len(parts), np.nan), np.full(len(parts), np.nan)

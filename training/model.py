@@ -147,15 +147,18 @@ class TwinModel:
         return answers
 
     def _at_offered_rates(self, columns: Columns, answers: Answers) -> None:
-        """Where a rate is offered no more than that flows; stations are as busy as it makes them."""
+        """Where a rate is offered no more than that flows, and what can be sustained flows as physics says;
+        stations are as busy as it makes them."""
         rows = np.flatnonzero(np.isfinite(columns.number(_OFFERED)))
         if not len(rows):
             return
         offered = self.physics.answer(columns.only(rows), answers.target)
         most = columns.number(_OFFERED)[rows]
+        sustained = most < answers.value[rows]
         for name in _ENDS:
             numbers = getattr(answers, name)
-            numbers[rows] = np.minimum(np.minimum(numbers[rows], getattr(offered, name)), most)
+            flowing = np.where(sustained, getattr(offered, name), np.inf)
+            numbers[rows] = np.minimum(np.minimum(numbers[rows], flowing), most)
         for name in ("bottleneck", "utilisation", "domain_reason", "excuse"):
             getattr(answers, name)[rows] = getattr(offered, name)
 

@@ -6,6 +6,8 @@ import pandas as pd
 
 # how much larger the median error may be, relatively
 TOLERATED = 0.05
+# what share of the configurations that the champion answers it may leave unanswered
+FORGOTTEN = 0.1
 PASSED = "passed"
 
 
@@ -21,9 +23,12 @@ def verdict(
         return False, "nothing was examined"
     if champion is None:
         return True, "the first model"
+    champion, challenger = champion.dropna(subset="value"), challenger.dropna(subset="value")
+    forgotten = champion.index.difference(challenger.index)
+    if len(forgotten) > FORGOTTEN * len(champion):
+        return False, f"it does not answer {len(forgotten)} of the {len(champion)} that the champion answers"
     both = champion.join(challenger, how="inner", lsuffix="_before", rsuffix="_now")
-    both = both[(both["measured_before"] == both["measured_now"]) & both["value_before"].notna()]
-    both = both[both["value_now"].notna()]
+    both = both[both["measured_before"] == both["measured_now"]]
     if both.empty:
         return False, "no row is in both table versions: the two cannot be compared"
     before, now = (

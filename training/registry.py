@@ -210,9 +210,10 @@ def champion_model(settings: Settings) -> TwinModel:
 def signature() -> ModelSignature:
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
+    from mlflow.types.schema import AnyType
 
-    # a missing value must be expressible, so integers travel as doubles
-    kinds = {"text": "string", "integer": "double", "number": "double", "flag": "boolean"}
+    # a missing value must be expressible: integers travel as doubles, flags as whatever they are
+    kinds = {"text": "string", "integer": "double", "number": "double", "flag": AnyType()}
 
     def column(name: str, kind: str, required: bool) -> ColSpec:
         return ColSpec(kinds[kind], name, required=required)

@@ -54,7 +54,8 @@ class Residual:
         scale = Scale.of(rows)
         numbers, kinds = distances(rows, rows, scale)
         if parameters is None:
-            parameters = _likeliest(residuals, noise, numbers, kinds)
+            usual = _GROSS * np.maximum(noise, 1.4826 * np.median(np.abs(residuals)))
+            parameters = _likeliest(np.clip(residuals, -usual, usual), noise, numbers, kinds)
         own: Array = noise * np.exp(parameters[4])
         own = own * np.maximum(1.0, np.abs(residuals) / (_GROSS * np.sqrt(own**2 + _variance(parameters))))
         covariance = _kernel(numbers, kinds, parameters) + np.diag(own**2)

@@ -44,6 +44,8 @@ class ServedTwin(PythonModel):
         found = asked.answer(requests)
         rejected = found[REASON].notna()
         found["excuse"] = found["excuse"].where(~rejected, found[FIELD] + ": " + found[REASON])
+        for name, asked_for in (("predictor", asked.predictors[0]), ("target", asked.targets[0])):
+            found[name] = found[name].where(~rejected, asked_for)
         return found[list(PREDICTIONS.columns)]
 
 

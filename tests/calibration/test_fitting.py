@@ -34,7 +34,7 @@ SYSTEM = System(
         Parameter("unused_ms", "ms", 5.0, 1.0, "a guess"),
     ),
     evaluate=_evaluate,
-    regime=lambda one: "small" if one.workload.message_bytes < 1000 else "large",
+    regimes=lambda batch: np.where(batch.number("message_bytes") < 1000, "small", "large").astype(object),
 )
 
 

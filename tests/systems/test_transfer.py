@@ -3,6 +3,7 @@
 import pytest
 
 from twin.app.describing import flat_example
+from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.systems.transfer import transfer
 
@@ -14,7 +15,7 @@ def configuration(**platform):
 
 
 def moved(there, here):
-    found = transfer([configuration(**there)], configuration(**here).platform)
+    found = transfer(Columns.of([configuration(**there)]), configuration(**here).platform)
     return found.cpu[0], found.doubt[0], found.excuses[0]
 
 
@@ -61,6 +62,7 @@ def test_machines_without_a_common_rating_are_an_excuse():
 
 def test_a_faster_network_moves_bytes_sooner():
     found = transfer(
-        [configuration(machine="A", network_mbps=1000)], configuration(machine="A", network_mbps=100).platform
+        Columns.of([configuration(machine="A", network_mbps=1000)]),
+        configuration(machine="A", network_mbps=100).platform,
     )
     assert found.network[0] == pytest.approx(0.1)

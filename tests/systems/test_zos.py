@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from twin.calibration.fitting import Fit
 from twin.calibration.scores import family_scores
+from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.systems.model import Batch, Evaluation, System
 from twin.systems.transfer import transfer
@@ -279,7 +280,7 @@ TARGET = {"machine": "2064-1C5", "cpus": 5, "lspr_itr": 2.45}
 
 def test_costs_move_by_the_ratio_of_single_engines(fit: Fit) -> None:
     here, there = (configuration(**PUBLISH, **machine) for machine in (MEASURED, TARGET))
-    moved = transfer([here, there], here.platform)
+    moved = transfer(Columns.of([here, there]), here.platform)
     assert moved.cpu[1] == pytest.approx(1 / 0.54, rel=0.01)
     put_us = SYSTEM.evaluate(Batch([here, there], moved), fit.demands).metrics["mqput_us"]
     assert put_us[1] == pytest.approx(put_us[0] / 0.54, rel=0.01)

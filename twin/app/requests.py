@@ -65,7 +65,7 @@ def _chunk(first: int, rows: int, columns: Mapping[str, Texts], nameless: Mappin
     ids = columns.get(_ID, np.full(rows, None, dtype=object))
     extra = np.full(rows, None, dtype=object)
     for name in columns.keys() - KNOWN.keys() - {_ID}:
-        for at in np.flatnonzero(~without_text(columns[name])):
+        for at in np.flatnonzero(~without_text(columns[name])).tolist():
             extra[at] = (extra[at] or {}) | {name: columns[name][at]}
     for at, said in nameless.items():
         extra[at] = (extra[at] or {}) | {"": said}

@@ -3,6 +3,7 @@ types, which alone decide and give the reasons."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,9 @@ from twin.core.fields import Field, fields_of
 
 KNOWN: dict[str, Field] = {field.name: field for field in fields_of(Configuration)}
 Problem = tuple[str, str]
+_PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# whole numbers beyond this are no longer exact as floats
+_WHOLE = 2**53
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def _own_fields(family: str) -> dict[str, tuple[Field, bool, Any]]:
 def _parsed(field: Field, texts: Texts) -> tuple[npt.NDArray[Any], Flags]:
     """Values, and where they are beyond doubt."""
     if field.kind == "text":
-        fine = np.isin(texts.astype(str), field.choices) if field.choices else np.ones(len(texts), bool)
+        fine = np.array([not field.choices or text in field.choices for text in texts], dtype=bool)
         return texts.copy(), fine
     if field.kind == "flag":
         found = np.full(len(texts), None, dtype=object)
@@ -123,7 +127,11 @@ def _parsed(field: Field, texts: Texts) -> tuple[npt.NDArray[Any], Flags]:
     numbers = _numbers(texts)
     fine = np.isfinite(numbers)
     if field.kind == "integer":
-        fine &= numbers == np.floor(numbers)
+        # written any other way than plainly it is for the row types to decide
+        plainly = np.where(fine & (np.abs(numbers) < _WHOLE), numbers, 0).astype(np.int64).astype(str)
+        fine &= texts == plainly.astype(object)
+    else:
+        fine &= np.array([text is not None and _PLAIN.fullmatch(text) is not None for text in texts])
     if field.minimum is not None:
         fine &= numbers > field.minimum if field.exclusive_minimum else numbers >= field.minimum
     if field.maximum is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class Columns:
 
     def __init__(self, size: int, values: Callable[[str], Sequence[Any] | npt.NDArray[Any] | None]) -> None:
         self.size = size
-        self._values = values
+        self._values = cache(values)
         self._numbers: dict[str, Numbers] = {}
         self._labels: dict[tuple[str, ...], tuple[list[str], Codes]] = {}
 
@@ -123,18 +124,18 @@ def _as_numbers(values: Sequence[Any] | npt.NDArray[Any]) -> Numbers:
 
 
 def _coded(values: Sequence[Any] | npt.NDArray[Any]) -> tuple[list[str], Codes]:
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        numbers, found = np.unique(values, return_inverse=True)
-        return [ABSENT if np.isnan(number) else str(number) for number in numbers], found
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        numbers, codes = np.unique(values, return_inverse=True)
+        return [str(_plain(number)) for number in numbers], codes
     if len(values) > _MANY:
         import pandas as pd
 
         codes, found = pd.factorize(np.asarray(values, dtype=object), use_na_sentinel=False)
-        labels = [ABSENT if pd.isna(value) else str(value) for value in found]
+        labels = [str(_plain(value)) for value in found]
     else:
         places: dict[Any, int] = {}
         codes = np.fromiter((places.setdefault(one, len(places)) for one in values), np.int64, len(values))
-        labels = [str(value) for value in places]
+        labels = [str(_plain(value)) for value in places]
     # values that read alike are alike: 1 and "1", None and its name
     distinct = {label: at for at, label in enumerate(dict.fromkeys(labels))}
     if len(distinct) == len(labels):
