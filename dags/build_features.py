@@ -8,10 +8,12 @@ from dags.assets import FIGURES, TRAINING_SET
 
 DOC = """
 Validates bronze figures with Great Expectations, writes `measurements`, `quarantine` and `findings`, then
-the feature tables and the training set. A bad figure never fails this DAG: it becomes a finding.
+the feature tables and the training set. A bad figure never fails this DAG: it becomes a finding. What the
+laws of the training set say (no feature tells the target, no group is split) stays with its version; one
+that breaks them is written, trained on and never promoted.
 
-**When it fails:** an expectation could not run or Spark died; the log says which. Tables hold either the old
-or the new version, never half of one. Clear the task to try again.
+**When it fails:** an expectation could not run or Spark died; the log says which. Tables hold either the
+old or the new version, never half of one. Clear the task to try again.
 """
 
 

@@ -7,11 +7,13 @@ from airflow.sdk import dag, task
 from dags.assets import MODEL, TRAINING_SET
 
 DOC = """
-Trains the regressor on the training set, scores it on groups it has not seen, registers it in MLflow as
-`throughput` and moves the alias `champion` to it. Same data and same code: nothing is registered.
+Fits the model on the training set, examines it on configurations it has not seen, registers it in MLflow
+as `throughput` with the alias `challenger`, and moves `champion` to it if the expectations of the
+training set passed and it is not worse than the champion where both can be compared. Same data and same
+code: nothing is registered.
 
-**When it fails:** the champion of before still serves. The log holds the error of the
-training or the registry.
+**When it fails:** the champion of before still serves. The log holds the error of the training or the
+registry. **When nothing is promoted:** `twin models` tells why.
 """
 
 

@@ -45,7 +45,7 @@ def test_the_import_rules_hold(copy):
         ("features/lake.py", "import training.regression"),
         ("expectations/gate.py", "import twin.app.cli"),
         ("twin/sources/document.py", "import pyspark"),
-        ("training/domain.py", "import dags.assets"),
+        ("training/nearest.py", "import dags.assets"),
     ],
 )
 def test_a_planted_upward_import_is_found(copy, module, planted):

@@ -1,9 +1,12 @@
+import numpy as np
 import pandas as pd
 import pytest
 
 from features.bronze import rows_frame
 from features.feature_tables import flow_features, hardware_features, training_set
 from features.silver import interpreted, split
+from training.encoding import features_of
+from twin.core.columns import Columns
 from twin.core.tables import FIGURES, FINDINGS, TRAINING_SET
 from twin.sources.declarations import reports
 from twin.sources.shipped import shipped_figures
@@ -58,3 +61,27 @@ def test_split_puts_every_row_in_exactly_one_half(measurements, spark):
     trusted, quarantined = split(measurements, spark.createDataFrame(found))
     assert [row["figure_id"] for row in quarantined.collect()] == [accused]
     assert trusted.count() == measurements.count() - 1
+
+
+def test_a_table_cut_by_size_can_be_cut_by_its_columns(training_rows):
+    by_column = training_rows["exam_column"].notna()
+    assert set(training_rows.loc[by_column, "source_id"]) == {"mqseries-pubsub-aix"}
+    assert training_rows.loc[training_rows["source_id"] == "mqseries-pubsub-aix", "exam_column"].notna().all()
+    assert "Loopback/Persist Broker" in set(training_rows["exam_column"])
+
+
+def test_every_feature_has_an_entity_and_the_date_it_became_known(measurements, training_rows):
+    assert training_rows["published_at"].notna().all()
+    hardware = hardware_features(measurements).toPandas()
+    assert hardware["platform_id"].is_unique
+    assert hardware["published_at"].notna().all()
+
+
+def test_features_are_the_same_for_a_table_and_for_a_request(training_rows, measured):
+    configurations = {one.configuration.configuration_id: one.configuration for one in measured}
+    asked = features_of(Columns.of([configurations[one] for one in training_rows["configuration_id"]]))
+    for name in ("population", "commits_per_message", "bytes_moved", "log_write_ms", "clock_capacity_mhz"):
+        stored = pd.to_numeric(training_rows[name]).to_numpy(float)
+        assert np.array_equal(
+            stored, pd.to_numeric(asked[name]).to_numpy(float, na_value=np.nan), equal_nan=True
+        )
