@@ -168,6 +168,27 @@ def test_a_large_file_is_answered_on_spark_like_a_small_one_here(answer, spark, 
     assert (there.answered, there.excused, there.rejected) == (61, 1, 3)
 
 
+def test_a_fitted_model_travels_to_spark(small_model, settings, spark, tmp_path):
+    hub = flat_example("rules_hub")
+    rows = [hub | {"request_id": f"r{n}", "queue_managers": n} for n in range(1, 9)]
+    path = write_csv(tmp_path / "q.csv", rows)
+
+    def who():
+        return Asked(small_model, ("hybrid", "nearest"), (THROUGHPUT,))
+
+    here = answer_file(path, tmp_path / "here.csv", settings, who)
+    there = answer_file(path, tmp_path / "there.csv", settings, who, chunk=3)
+    assert here.answered == there.answered == 16
+    for one, other in zip(read_back(here.answers), read_back(there.answers), strict=True):
+        assert one | {"value": 0} | _ends(other) == other | {"value": 0}
+        assert one["value"] == pytest.approx(other["value"], rel=1e-9)
+
+
+def _ends(row):
+    """A batch of another size adds up in another order."""
+    return {name: row[name] for name in ("lo50", "hi50", "lo90", "hi90")}
+
+
 def test_staged_files_are_gone_when_the_answers_are_there(answer, spark, settings, tmp_path):
     answer(write_csv(tmp_path / "q.csv", [GOOD] * 30), chunk=10)
     assert list((settings.home / "staging").iterdir()) == []

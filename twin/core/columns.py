@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ class Columns:
 
     def __init__(self, size: int, values: Callable[[str], Sequence[Any] | npt.NDArray[Any] | None]) -> None:
         self.size = size
-        self._values = cache(values)
+        self._read = values
+        self._raw: dict[str, Sequence[Any] | npt.NDArray[Any] | None] = {}
         self._numbers: dict[str, Numbers] = {}
         self._labels: dict[tuple[str, ...], tuple[list[str], Codes]] = {}
 
@@ -40,10 +40,15 @@ class Columns:
     def from_mapping(cls, size: int, values: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> Columns:
         return cls(size, values.get)
 
+    def _column(self, name: str) -> Sequence[Any] | npt.NDArray[Any] | None:
+        if name not in self._raw:
+            self._raw[name] = self._read(name)
+        return self._raw[name]
+
     def number(self, name: str, absent: float = np.nan) -> Numbers:
         """A column as numbers, flags as 0 and 1; what a configuration does not tell is `absent`."""
         if name not in self._numbers:
-            values = self._values(name)
+            values = self._column(name)
             self._numbers[name] = np.full(self.size, np.nan) if values is None else _as_numbers(values)
         numbers = self._numbers[name]
         return numbers if np.isnan(absent) else np.where(np.isnan(numbers), absent, numbers)
@@ -70,7 +75,7 @@ class Columns:
 
     def _found_labels(self, names: tuple[str, ...]) -> tuple[list[str], Codes]:
         if len(names) == 1:
-            values = self._values(names[0])
+            values = self._column(names[0])
             return _coded([ABSENT] * self.size if values is None else values)
         (some, some_codes), (last, last_codes) = self.labels(*names[:-1]), self.labels(names[-1])
         distinct, codes = np.unique(some_codes * max(len(last), 1) + last_codes, return_inverse=True)
@@ -78,7 +83,7 @@ class Columns:
 
     def only(self, rows: Codes) -> Columns:
         """Some of the configurations, in this order, one of them perhaps several times."""
-        picked = Columns(len(rows), lambda name: _picked(self._values(name), rows))
+        picked = Columns(len(rows), lambda name: _picked(self._column(name), rows))
         # what has been found out about the whole need not be found out again
         picked._numbers = {name: values[rows] for name, values in self._numbers.items()}
         picked._labels = {names: (labels, codes[rows]) for names, (labels, codes) in self._labels.items()}
@@ -86,7 +91,7 @@ class Columns:
 
     def without(self, name: str) -> Columns:
         """As if nobody had told this column."""
-        left = Columns(self.size, lambda other: None if other == name else self._values(other))
+        left = Columns(self.size, lambda other: None if other == name else self._column(other))
         left._numbers = {other: values for other, values in self._numbers.items() if other != name}
         left._labels = {names: found for names, found in self._labels.items() if name not in names}
         return left
@@ -94,7 +99,7 @@ class Columns:
     def row(self, at: int, names: Sequence[str]) -> dict[str, Any]:
         """Some columns of one configuration, as plain values."""
         return {
-            name: None if (values := self._values(name)) is None else _plain(values[at]) for name in names
+            name: None if (values := self._column(name)) is None else _plain(values[at]) for name in names
         }
 
 
