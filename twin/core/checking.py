@@ -21,8 +21,8 @@ from twin.core.fields import Field, fields_of
 KNOWN: dict[str, Field] = {field.name: field for field in fields_of(Configuration)}
 Problem = tuple[str, str]
 _PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-# whole numbers beyond this are no longer exact as floats
-_WHOLE = 2**53
+# a table with gaps has its whole numbers written with a point; longer ones are not exact as floats
+_WHOLE = re.compile(r"-?[0-9]{1,15}(\.0{1,3})?")
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,9 @@ def _parsed(field: Field, texts: Texts) -> tuple[npt.NDArray[Any], Flags]:
         return found, ~without_text(found)
     numbers = _numbers(texts)
     fine = np.isfinite(numbers)
-    if field.kind == "integer":
-        # written any other way than plainly it is for the row types to decide
-        plainly = np.where(fine & (np.abs(numbers) < _WHOLE), numbers, 0).astype(np.int64).astype(str)
-        fine &= texts == plainly.astype(object)
-    else:
-        fine &= np.array([text is not None and _PLAIN.fullmatch(text) is not None for text in texts])
+    # written any other way than plainly it is for the row types to decide
+    plainly = _WHOLE if field.kind == "integer" else _PLAIN
+    fine &= np.array([text is not None and plainly.fullmatch(text) is not None for text in texts], dtype=bool)
     if field.minimum is not None:
         fine &= numbers > field.minimum if field.exclusive_minimum else numbers >= field.minimum
     if field.maximum is not None:
