@@ -1,7 +1,8 @@
 """Airflow on this machine: its settings, its processes, its REST interface.
 
-Scheduler, DAG processor and API server run as children of ours, on loopback, without the log servers that
-`airflow standalone` opens on every interface. They end when the `with` block ends, however it ends.
+Scheduler, DAG processor, triggerer and API server run as children of ours, on loopback, without the log
+servers that `airflow standalone` opens on every interface. They end when the `with` block ends, however it
+ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import psutil
@@ -29,7 +31,11 @@ _COMPONENTS = {
     "api-server": ["api-server", "--host", "127.0.0.1"],
     "scheduler": ["scheduler", "--skip-serve-logs"],
     "dag-processor": ["dag-processor"],
+    "triggerer": ["triggerer", "--skip-serve-logs"],
 }
+_PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+# one Spark session at a time: each takes as many cores as there are
+_POOLS = {"spark": 1}
 
 
 class AirflowFailed(Exception):
@@ -65,17 +71,53 @@ class Airflow:
                 raise AirflowFailed(f"no DAG {', '.join(set(dag_ids) - known)} after {timeout_s:.0f} s")
             time.sleep(1)
 
-    def trigger(self, dag_id: str) -> str:
+    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
         """Start a run; returns its id."""
-        answer = self._http.post(f"/dags/{dag_id}/dagRuns", json={"logical_date": None})
+        answer = self._http.post(f"/dags/{dag_id}/dagRuns", json={"logical_date": None, "conf": conf or {}})
         answer.raise_for_status()
         return str(answer.json()["dag_run_id"])
 
     def runs(self, dag_id: str) -> list[dict[str, Any]]:
+        """The latest hundred, newest first."""
         runs: list[dict[str, Any]] = self._get(f"/dags/{dag_id}/dagRuns", limit=100, order_by="-run_after")[
             "dag_runs"
         ]
         return runs
+
+    def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        run: dict[str, Any] = self._get(f"/dags/{dag_id}/dagRuns/{quote(run_id)}")
+        return run
+
+    def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Every task of a run with its state, try and times; a mapped one once for each of its pieces."""
+        return self._all(f"/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances", "task_instances")
+
+    def asset_events(self, **wanted: Any) -> list[dict[str, Any]]:
+        """Oldest first, with the extra that the task gave them; `wanted` is what Airflow filters by:
+        source_dag_id, source_run_id, source_task_id, name_pattern."""
+        return self._all("/assets/events", "asset_events", **wanted)
+
+    def log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1, map_index: int = -1) -> str:
+        """What one try of a task wrote, a line for each event."""
+        path = f"/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/logs/{try_number}"
+        content = self._get(path, map_index=map_index, full_content=True)["content"]
+        return "\n".join(one["event"] if isinstance(one, dict) else one for one in content)
+
+    def ensure_pools(self) -> None:
+        """One that is there already is left as its owner made it."""
+        known = {pool["name"] for pool in self._all("/pools", "pools")}
+        for name, slots in _POOLS.items():
+            if name not in known:
+                self._http.post("/pools", json={"name": name, "slots": slots}).raise_for_status()
+
+    def _all(self, path: str, key: str, **params: Any) -> list[dict[str, Any]]:
+        """All pages: Airflow gives out a hundred at a time."""
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self._get(path, limit=100, offset=len(found), **params)
+            found += page[key]
+            if not page[key] or len(found) >= page["total_entries"]:
+                return found
 
     def _get(self, path: str, **params: Any) -> Any:
         for name, child in self._children.items():
@@ -105,7 +147,9 @@ def running_airflow(settings: Settings, port: int | None = None) -> Iterator[Air
             children[name] = _start([*arguments, *extra], environment, logs / f"{name}.log")
         url = f"http://127.0.0.1:{port}"
         _wait_until_healthy(url, children, logs)
-        yield Airflow(url, _token(url, password), children, logs)
+        airflow = Airflow(url, _token(url, password), children, logs)
+        airflow.ensure_pools()
+        yield airflow
     finally:
         _end(children.values())
 
@@ -125,8 +169,12 @@ def airflow_environment(settings: Settings, port: int) -> dict[str, str]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
         "AIRFLOW__API__WORKERS": "1",
-        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_urlsafe(64),
+        "AIRFLOW__API_AUTH__JWT_SECRET": _jwt_secret(home / "jwt_secret"),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
+        # a task or a scheduler that was killed is noticed in a minute, not in the default five
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "10",
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs" / "tasks"),
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "TWIN_HOME": str(settings.home),
@@ -166,7 +214,6 @@ def _wait_until_healthy(
     url: str, children: dict[str, subprocess.Popen[bytes]], logs: Path, timeout_s: float = 120
 ) -> None:
     deadline = time.monotonic() + timeout_s
-    parts = ("metadatabase", "scheduler", "dag_processor")
     while time.monotonic() < deadline:
         for name, child in children.items():
             if child.poll() is not None:
@@ -175,7 +222,7 @@ def _wait_until_healthy(
                 )
         with suppress(httpx.HTTPError, json.JSONDecodeError):
             health = httpx.get(f"{url}/api/v2/monitor/health", timeout=5, trust_env=False).json()
-            if all((health.get(part) or {}).get("status") == "healthy" for part in parts):
+            if all((health.get(part) or {}).get("status") == "healthy" for part in _PARTS):
                 return
         time.sleep(0.5)
     raise AirflowFailed(f"Airflow was not healthy after {timeout_s:.0f} s; see {logs}")
@@ -190,12 +237,23 @@ def _token(url: str, password: str) -> str:
 
 
 def _password(path: Path) -> str:
-    """Kept in a file that only its owner can read."""
-    if not path.exists():
+    return str(json.loads(_kept_secret(path, json.dumps({_USER: secrets.token_urlsafe(16)})))[_USER])
+
+
+def _jwt_secret(path: Path) -> str:
+    """The same at every start: what a task was given before a restart is accepted after it. (The key that
+    encrypts connections is kept too, by Airflow itself in its airflow.cfg.)"""
+    return _kept_secret(path, secrets.token_urlsafe(64))
+
+
+def _kept_secret(path: Path, new: str) -> str:
+    """From a file that only its owner can read; written once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            json.dump({_USER: secrets.token_urlsafe(16)}, file)
-    return str(json.loads(path.read_text())[_USER])
+            file.write(new)
+    return path.read_text()
 
 
 def _free_port() -> int:
