@@ -8,6 +8,8 @@ from features.schemas import spark_schema
 from twin.core.fields import flatten
 from twin.core.tables import MEASUREMENTS
 from twin.sources.declarations import reports
+from twin.sources.harness.interpreting import interpret_harness
+from twin.sources.harness.reading import PREFIX
 from twin.sources.interpreting import interpret
 from twin.sources.shipped import figure_from
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def interpreted(figures: DataFrame) -> DataFrame:
-    """Bronze figures as measurements, by the declarations of their reports.
+    """Bronze figures as measurements, by the declarations of their reports or their harness's format.
 
     A report's figures refer to each other, so they are interpreted together.
     """
@@ -37,7 +39,9 @@ def split(measurements: DataFrame, findings: DataFrame) -> tuple[DataFrame, Data
 def _interpret_source(figures: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    report = reports()[figures["source_id"].iloc[0]]
-    measured = interpret([figure_from(row) for row in figures.to_dict("records")], report)
+    source_id = figures["source_id"].iloc[0]
+    printed = [figure_from(row) for row in figures.to_dict("records")]
+    is_harness = source_id.startswith(PREFIX)
+    measured = interpret_harness(printed) if is_harness else interpret(printed, reports()[source_id])
     # object columns keep integers with gaps integers on their way through Arrow
     return pd.DataFrame([flatten(one) for one in measured], columns=list(MEASUREMENTS.columns), dtype=object)

@@ -15,6 +15,7 @@ from twin.core.workloads.cluster import Cluster
 from twin.core.workloads.generic import Generic
 from twin.core.workloads.hub import RulesHub
 from twin.core.workloads.pubsub import BankScenario, FanOut, Loopback
+from twin.core.workloads.request_reply import RequestReply
 from twin.core.workloads.zos import ClientChannel, Consume, Restart, StoredObject, Subscribe, TopicPublish
 
 ConfigurationId = Annotated[str, quantity("Hash of the configuration")]
@@ -74,6 +75,7 @@ Workload = Annotated[
     | StoredObject
     | Consume
     | Restart
+    | RequestReply
     | Generic,
     Field(discriminator="family"),
 ]

@@ -1,22 +1,22 @@
-"""A report document as lines, whatever file it came in."""
+"""A document as lines, whatever file it came in."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 TEXT_SUFFIXES = (".txt", ".md", ".text")
 SUFFIXES = (*TEXT_SUFFIXES, ".pdf")
-# far beyond any report: a harness log or a dump that came here by mistake
+# far beyond any report or table of results: a log or a dump that came here by mistake
 MOST_BYTES = 32 * 1024 * 1024
 
 
 class UnreadableDocument(Exception):
-    """The file holds no text that could be a report."""
+    """The file holds no text that could be read."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class Document:
     lines: tuple[str, ...]
 
     @classmethod
-    def load(cls, path: Path) -> Document:
+    def load(cls, path: Path, suffixes: Sequence[str] = SUFFIXES) -> Document:
         if not path.is_file():
             raise UnreadableDocument(f"{path} does not exist or is no file")
-        if path.suffix.lower() not in SUFFIXES:
-            raise UnreadableDocument(f"{path.name} is none of {', '.join(SUFFIXES)}")
+        if path.suffix.lower() not in suffixes:
+            raise UnreadableDocument(f"{path.name} is none of {', '.join(suffixes)}")
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise UnreadableDocument(
-                f"{path.name} has {size / 2**20:.0f} MB; a report has at most {MOST_BYTES / 2**20:.0f} MB"
+                f"{path.name} has {size / 2**20:.0f} MB; at most {MOST_BYTES / 2**20:.0f} MB are read"
             )
         raw = path.read_bytes()
         lines = _pdf_lines(path) if path.suffix.lower() == ".pdf" else _text_lines(path.name, raw)

@@ -23,15 +23,14 @@ class Refused(Exception):
 class ReadDocument:
     card: CataloguedDocument
     figures: list[PrintedFigure]
+    # what its owner should know about figures whose meaning was not understood
+    remark: str | None = None
 
-    @property
-    def remark(self) -> str | None:
-        if self.card.declared:
-            return None
-        return (
-            "no declaration fits this document: its cells are in bronze, but nothing says what they mean; "
-            "see CONTRIBUTING, 'Add a report'"
-        )
+
+_UNDECLARED = (
+    "no declaration fits this document: its cells are in bronze, but nothing says what they mean; "
+    "see CONTRIBUTING, 'Add a report'"
+)
 
 
 def read_document(path: Path, source_id: str | None = None) -> ReadDocument:
@@ -86,7 +85,7 @@ def _unknown(document: Document, source_id: str) -> ReadDocument:
         declared=False,
         figures=len(figures),
     )
-    return ReadDocument(card, figures)
+    return ReadDocument(card, figures, _UNDECLARED)
 
 
 def _missing_marks(document: Document, source_id: str) -> str:

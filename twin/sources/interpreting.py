@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twin.core.configuration import Configuration, content_id
+from twin.core.configuration import Configuration
 from twin.core.measurement import Measurement, PrintedFigure
 from twin.core.metrics import METRICS
 from twin.sources.declarations import Column, Fact, Reference, Report, TableDeclaration
 from twin.sources.formula import BadFormula, Interval, evaluate
+from twin.sources.measuring import measurement_of
 from twin.sources.printed import Printed, understand
 
 # a formula over more figures than these names the first and the last
@@ -104,34 +105,21 @@ class _Interpreter:
         return re.sub(r"(?<=\d),(?=\d{3})", "", cell) if known is None else known
 
     def _measurement(self, one: _Meant) -> Measurement:
-        metric = METRICS[one.fact.metric]
         restated = self._restated(one)
         rule, derivation, low, high = self._derivation_of(one, restated)
-        configuration = one.configuration
-        return Measurement(
-            figure_id=one.figure.figure_id,
-            metric=metric.name,
-            unit=metric.unit or "",
-            value=one.printed.value,
-            qualifier=one.printed.qualifier,
-            value_low=one.printed.value_low,
-            value_high=one.printed.value_high,
-            printed_low=one.printed.low,
-            printed_high=one.printed.high,
+        return measurement_of(
+            one.figure,
+            one.fact.metric,
+            one.printed,
+            one.configuration,
+            self._report.published_at,
+            one.exam_group,
+            fact_kind=one.fact.fact_kind,
             restates=restated.figure.figure_id if restated else None,
             derivation_rule=rule,
             derivation=derivation,
             derived_low=low,
             derived_high=high,
-            fact_kind=one.fact.fact_kind,
-            published_at=self._report.published_at,
-            exam_group=one.exam_group,
-            configuration_id=one.configuration_id,
-            platform_id=content_id(configuration.platform, configuration.software) if configuration else None,
-            workload_id=content_id(configuration.workload) if configuration else None,
-            origin=one.figure.origin,
-            row_keys=one.figure.row_keys,
-            configuration=configuration,
         )
 
     def _restated(self, one: _Meant) -> _Meant | None:

@@ -13,7 +13,7 @@ _WORDS = {
     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
     "fifty": 50, "hundred": 100, "one hundred": 100, "thousand": 1000, "one thousand": 1000,
 }  # fmt: skip
-_NUMBER = re.compile(r"[-+]?\d[\d,\u00a0 ]*(?:\.\d+)?|[-+]?\.\d+")
+_NUMBER = re.compile(r"[-+]?(?:\d[\d,\u00a0 ]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,2})?")
 _CLOCK = re.compile(r"(\d+):([0-5]\d)")
 _PRODUCT = re.compile(r"\(?\s*\d[\d,.]*(?:\s*\*\s*\d[\d,.]*)+\s*\)?")
 _RANGE = re.compile(rf"({_NUMBER.pattern})\s*(?:-|–|to|and)\s*({_NUMBER.pattern})")
@@ -50,9 +50,11 @@ def understand(
         text, said = hedged.group(1), said or "approx"
     if match := _RANGE.fullmatch(text):
         first, second = sorted(_number(part) * scale for part in match.groups())
-        return Printed("range", None, first, second, first, second)
+        if math.isfinite(second):
+            return Printed("range", None, first, second, first, second)
     understood = value if value is not None else _value(text)
-    if understood is None:
+    # digits without end are no number either
+    if understood is None or not math.isfinite(understood):
         return Printed("text")
     half = _half_digit(text, significant=said == "approx") * scale
     if counted and said is None and understood == round(understood):
@@ -87,9 +89,8 @@ def _half_digit(text: str, significant: bool) -> float:
     """Half a unit of the last printed digit; an approximate number ends at its last digit other than zero."""
     if not _NUMBER.fullmatch(text):
         return 0.5 if significant or _CLOCK.fullmatch(text) else 0.0
-    whole, _, decimals = re.sub(r"[,\u00a0 ]", "", text).partition(".")
-    if decimals:
-        return 0.5 * 10.0 ** -len(decimals)
+    mantissa, _, exponent = re.sub(r"[,\u00a0 ]", "", text).lower().partition("e")
+    whole, _, decimals = mantissa.partition(".")
     digits = whole.lstrip("+-")
     zeros = len(digits) - len(digits.rstrip("0")) if significant and digits.strip("0") else 0
-    return 0.5 * 10.0**zeros
+    return 0.5 * 10.0 ** (int(exponent or 0) + (-len(decimals) if decimals else zeros))

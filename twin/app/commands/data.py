@@ -29,25 +29,33 @@ def run() -> None:
 
 def ingest(
     paths: Annotated[
-        list[Path], typer.Argument(help="Report documents (.txt, .md, .pdf), or folders of them.")
+        list[Path],
+        typer.Argument(
+            help="Report documents (.txt, .md, .pdf), results of a harness (.csv: cphtestp, jmstestp, or the "
+            "columns of `twin export measurements`; NAME.csv.yaml beside it says what it lacks), or folders "
+            "of them."
+        ),
     ],
     source: Annotated[
-        str | None, typer.Option(help="Source id of a document that is not known by its content.")
+        str | None, typer.Option(help="Source id of a file that is not known by its content.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read documents into bronze and validate: silver, quarantine, findings. A file that cannot be read is
+    """Read files into bronze and validate: silver, quarantine, findings. A file that cannot be read is
     refused with the reason and changes nothing; the others are taken. Exit code 2 if any was refused."""
     from features.lake import WriteFailed
     from twin.app.pipeline import ingest_documents
-    from twin.sources.documents import ReadDocument, Refused, files_in, read_document
+    from twin.sources.documents import ReadDocument, Refused
+    from twin.sources.files import files_in, read_file
 
     documents: dict[str, ReadDocument] = {}
     refused: dict[str, str] = {}
     for path in files_in(paths):
         try:
-            document = read_document(path, source)
-            documents[document.card.source_id] = document
+            document = read_file(path, source)
+            known = documents.setdefault(document.card.source_id, document)
+            if known.card.document_sha256 != document.card.document_sha256:
+                raise Refused(f"{known.card.document_name} is {known.card.source_id} too; name one otherwise")
         except (Refused, OSError) as error:
             refused[str(path)] = str(error)
     tables = {}
