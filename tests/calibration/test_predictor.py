@@ -18,12 +18,16 @@ from twin.core.configuration import FAMILIES, Configuration
 from twin.core.prediction import Excuse, Prediction
 from twin.systems.registry import BY_FAMILY, SYSTEMS
 
-RATED = ("message_flow", "publication", "rules_hub", "fan_out", "loopback", "bank", "cluster", "generic")
+RATED = (
+    "message_flow", "publication", "rules_hub", "fan_out", "loopback", "bank", "cluster", "request_reply",
+    "generic",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def fits(fitted):
-    return [fitted(system) for system in SYSTEMS if system.parameters]
+def fits(fitted, measured):
+    families = {row.family for row in measured}
+    return [fitted(system) for system in SYSTEMS if system.parameters and families & set(system.families)]
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,13 @@ def test_another_operating_system_adds_doubt():
 
 def test_machines_without_a_common_rating_are_an_excuse():
     _, _, excuse = moved({"machine": "B", "mhz": 400}, {"machine": "A", "lspr_itr": 3.6})
-    assert "no rating in common" in excuse
+    assert "no rating in common: give lspr_itr" in excuse
+
+
+def test_a_measured_machine_without_a_rating_is_not_blamed_on_the_asked_one():
+    _, _, excuse = moved({"machine": "B", "mhz": 400}, {"machine": "A"})
+    assert excuse == "A, where this was measured, has no rating to compare B with"
+    assert moved({"machine": "A"}, {"machine": "A"}) == (1.0, 0.0, None)
 
 
 def test_a_faster_network_moves_bytes_sooner():

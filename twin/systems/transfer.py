@@ -37,6 +37,8 @@ class Transfer:
 
 
 _COMPARED = ("os", "machine", "cpus", "mhz", "specint_rate95", "lspr_itr", "network_mbps")
+# the makers' measurements first, the clock last
+_RATINGS = ("lspr_itr", "specint_rate95", "mhz")
 
 
 def transfer(columns: Columns, reference: Platform) -> Transfer:
@@ -57,19 +59,23 @@ def transfer(columns: Columns, reference: Platform) -> Transfer:
 
 
 def _cpu(there: Platform, here: Platform) -> tuple[float, float, str | None]:
-    """By the first rating that both machines have: their makers' measurements first, the clock last."""
+    """By the first rating that both machines have."""
     if there.machine == here.machine and there.mhz == here.mhz:
         return 1.0, 0.0, None
     doubts = ratings()["cpu"]
-    for name in ("lspr_itr", "specint_rate95", "mhz"):
+    for name in _RATINGS:
         theirs, ours = _per_processor(there, name), _per_processor(here, name)
         if theirs and ours:
             other_os = 0.0 if there.os == here.os else doubts["other_os"]["doubt"]
             return ours / theirs, doubts[name]["doubt"] + other_os, None
-    reason = (
-        f"{there.machine} and {here.machine}, where this was measured, have no rating in common: "
-        "give lspr_itr, specint_rate95 or mhz"
-    )
+    rated = [name for name in _RATINGS if _per_processor(here, name)]
+    if rated:
+        reason = (
+            f"{there.machine} and {here.machine}, where this was measured, have no rating in common: "
+            f"give {' or '.join(rated)}"
+        )
+    else:
+        reason = f"{here.machine}, where this was measured, has no rating to compare {there.machine} with"
     return 1.0, 0.0, reason
 
 
