@@ -17,6 +17,7 @@ from training.model import PREDICTORS, TwinModel
 from training.nearest import PREDICTOR as NEAREST
 from training.splits import Fold
 from twin.core.tables import TARGETS
+from twin.sources.declarations import reports as published_reports
 from twin.systems.registry import BY_FAMILY
 
 # a report with fewer rows does not count in the mean over reports
@@ -108,7 +109,11 @@ def _sat(data: Data, parameters: dict[str, Any] | None, fold: Fold) -> pd.DataFr
 
 
 def scores(rows: pd.DataFrame) -> dict[str, Any]:
-    """Per target: over all rows, the mean over reports, each report, each further view of a report."""
+    """Per target: over the published reports, the mean over them, each source, each further view of one.
+
+    Everybody has the same reports, and harness files of their own: overall figures stay comparable because
+    these count under their own name alone. Without any report they are all there is.
+    """
     found: dict[str, Any] = {}
     for target, of_target in _scored(rows).groupby("target"):
         main = of_target[of_target["view"] == ""]
@@ -116,11 +121,12 @@ def scores(rows: pd.DataFrame) -> dict[str, Any]:
             f"{source} by {view}": _by_predictor(part)
             for (view, source), part in of_target[of_target["view"] != ""].groupby(["view", "source_id"])
         }
-        reports = {str(source): _by_predictor(part) for source, part in main.groupby("source_id")}
+        sources = {str(source): _by_predictor(part) for source, part in main.groupby("source_id")}
+        published = set(published_reports()) & set(sources) or set(sources)
         found[str(target)] = {
-            "overall": _by_predictor(main),
-            "macro": _macro(reports),
-            "reports": reports,
+            "overall": _by_predictor(main[main["source_id"].isin(published)]),
+            "macro": _macro([sources[source] for source in sorted(published)]),
+            "reports": sources,
         } | ({"views": views} if views else {})
     return found
 
@@ -170,8 +176,8 @@ def _summary(part: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _macro(reports: dict[str, Any]) -> dict[str, Any]:
-    large = [one for one in reports.values() if one[NEAREST]["n"] >= _FEWEST_ROWS]
+def _macro(reports: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    large = [one for one in reports if one[NEAREST]["n"] >= _FEWEST_ROWS]
     return {
         name: {"median_ape": _rounded(np.mean([one[name]["median_ape"] for one in large])) if large else None}
         for name in PREDICTORS

@@ -59,6 +59,20 @@ def test_small_reports_do_not_count_in_the_mean_over_reports():
     assert scores(made_up())[THROUGHPUT]["macro"]["hybrid"]["median_ape"] is None
 
 
+def test_harness_files_count_under_their_own_name_alone():
+    published = made_up().assign(source_id="wmq-v7-zos")
+    own = made_up(hybrid={"value": 300.0}).assign(source_id="harness-mine", fold="1")
+    found = scores(pd.concat([published, own]))[THROUGHPUT]
+    assert found["overall"] == scores(published)[THROUGHPUT]["overall"]
+    assert found["macro"] == scores(published)[THROUGHPUT]["macro"]
+    assert found["reports"]["harness-mine"]["hybrid"]["median_ape"] == pytest.approx(200)
+
+
+def test_without_a_published_report_harness_files_are_all_there_is():
+    found = overall(made_up().assign(source_id="harness-mine"))["hybrid"]
+    assert (found["n"], found["median_ape"]) == (2, pytest.approx(10))
+
+
 def test_a_second_view_is_told_apart():
     rows = pd.concat([made_up(), made_up(hybrid={"value": 200.0}).assign(view="column")])
     found = scores(rows)[THROUGHPUT]
