@@ -1,32 +1,37 @@
 """Published reports into bronze."""
 
-from typing import Any
+from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, Param, dag
 
-from airflow.sdk import dag, task
-
-from dags.assets import FIGURES
+from dags.assets import WAITING_DOCUMENTS
+from dags.ingestion import find, read, write
+from dags.rules import DAG_RULES
 
 DOC = """
-Puts the figures of every known report into `bronze/figures`. Reads a report's document where
-`TWIN_REPORTS_DIR` has it, else the figures that ship with the platform.
+Puts the figures of reports into `bronze/figures`: documents that wait in the `inbox`, those of the folder
+`TWIN_REPORTS_DIR`, and the figures that ship with the platform for every known report without a document. A
+document that came through the inbox is never replaced by the other two. Runs daily and when a document
+lands.
 
-**When it fails:** the log names the document and the table or column that was not as declared. Nothing was
-written: mend the declaration or remove the document, then clear the task.
+**A red `read`** is a document that was refused: it is in `refused` with the reason beside it, the others were
+taken. Mend it (or its declaration) and drop it into the inbox again.
+
+**When it fails:** `write` could not write; the log names the table and the cause. Nothing was half written
+and the files are still in the inbox: remove the cause and clear the task, or wait for the next run.
 """
 
 
 @dag(
-    dag_id="ingest_reports", schedule=None, catchup=False, max_active_runs=1, doc_md=DOC, tags=["brokertwin"]
+    dag_id="ingest_reports",
+    schedule=AssetOrTimeSchedule(
+        timetable=CronTriggerTimetable("0 1 * * *", timezone="UTC"), assets=[WAITING_DOCUMENTS]
+    ),
+    params={"library": Param(True, type="boolean", description="Take the reports that ship as well")},
+    doc_md=DOC,
+    **DAG_RULES,
 )
 def ingest_reports() -> None:
-    @task(outlets=[FIGURES])
-    def figures_into_bronze(*, outlet_events: Any) -> None:
-        from twin.app import pipeline
-        from twin.core.settings import Settings
-
-        outlet_events[FIGURES].extra = pipeline.ingest_reports(Settings.from_environment())
-
-    figures_into_bronze()
+    found = find("report")
+    write(found, read.expand(found=found))
 
 
 ingest_reports()

@@ -12,7 +12,7 @@ from expectations.gate import docs_index
 from expectations.laws import MEASUREMENT_LAWS
 from features.lake import Lake
 from twin.core.settings import Settings
-from twin.core.tables import DOCUMENTS, FINDINGS, MEASUREMENTS
+from twin.core.tables import DOCUMENTS, FINDINGS, MEASUREMENTS, QUARANTINE
 
 _PAGES = Path(__file__).parent / "pages"
 
@@ -21,7 +21,19 @@ def summary_page(settings: Settings) -> Path:
     return settings.home / "quality" / "index.html"
 
 
-def write_summary(settings: Settings, lake: Lake) -> None:
+def counts_by_source(lake: Lake) -> dict[str, dict[str, int]]:
+    """How many figures of each source are trusted, quarantined, and warned of."""
+    counts = {
+        "trusted": lake.pandas(MEASUREMENTS).groupby("source_id").size(),
+        "quarantined": lake.pandas(QUARANTINE).groupby("source_id").size(),
+        "warnings": lake.pandas(FINDINGS).query("severity == 'warning'").groupby("source_id").size(),
+    }
+    sources = lake.pandas(DOCUMENTS)["source_id"]
+    return {one: {what: int(of.get(one, 0)) for what, of in counts.items()} for one in sources}
+
+
+def write_summary(settings: Settings, lake: Lake, refused: dict[str, str]) -> None:
+    """`refused`: files that could not be read, and why."""
     documents, findings, trusted = (lake.pandas(table) for table in (DOCUMENTS, FINDINGS, MEASUREMENTS))
     per_source = trusted.groupby("source_id").size()
     sources = [
@@ -39,6 +51,7 @@ def write_summary(settings: Settings, lake: Lake) -> None:
         template.render(
             sources=sources,
             rules=_rules(findings),
+            refused=refused,
             docs=docs_index(settings).relative_to(page.parent).as_posix(),
             totals={
                 "figures": int(documents["figures"].sum()),

@@ -36,13 +36,16 @@ def training_set(measurements: DataFrame, hardware: DataFrame, flows: DataFrame)
         "CASE metric WHEN 'elapsed_ms' THEN 'throughput_msgs_per_s' ELSE metric END AS target",
         "CASE metric WHEN 'elapsed_ms' THEN 1000 / value ELSE value END AS value",
     ).where(f.col("target").isin(*TARGETS))  # fmt: skip
-    measured = targets.groupBy("configuration_id", "source_id", "platform_id", "workload_id").agg(
-        # a configuration that two groups measured belongs to the first of them
-        f.min("exam_group").alias("exam_group"),
-        f.min_by("exam_column", "exam_group").alias("exam_column"),
-        f.count("*").alias("figures"),
-        f.min("published_at").alias("published_at"),
-        *(f.avg(f.when(f.col("target") == target, f.col("value"))).alias(target) for target in TARGETS),
+    # a configuration that two groups or sources measured belongs to the first of them
+    first = f.min(f.struct("published_at", "source_id", "exam_group", "exam_column"))
+    measured = (
+        targets.groupBy("configuration_id", "platform_id", "workload_id")
+        .agg(
+            first.alias("first"),
+            f.count("*").alias("figures"),
+            *(f.avg(f.when(f.col("target") == target, f.col("value"))).alias(target) for target in TARGETS),
+        )
+        .select("*", "first.*")
     )
     return (
         measured.join(hardware.drop("published_at"), "platform_id", "inner")

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
+from twin.core.fields import flatten
 from twin.core.settings import Settings
 from twin.core.tables import Table
 
@@ -77,6 +81,19 @@ class Lake:
             kept = self._frame(table, frame.sparkSession, current)
             frame = kept.join(frame.select(part).distinct(), part, "left_anti").unionByName(frame)
         return self._commit(table, frame, current)
+
+    def holds(self, table: Table, rows: Iterable[BaseModel], part: str) -> bool:
+        """Whether the parts that these rows belong to consist of exactly them already; without a JVM."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        order = [(name, "ascending") for name in table.key]
+        asked = pa.Table.from_pylist([flatten(row) for row in rows], _arrow_schema(table)).sort_by(order)
+        try:
+            there = self.arrow(table)
+        except NoSuchTable:
+            return False
+        return bool(there.filter(compute.is_in(there[part], compute.unique(asked[part]))).equals(asked))
 
     def exclusive(self) -> FileLock:
         """Held while one change of several tables is made, so that a second one waits for it."""
@@ -170,7 +187,11 @@ class Lake:
                 rows = pa.table(QueryBuilder().register(table.name, delta).execute(query).read_all())
             except DeltaError as error:
                 raise BadPredicate(f"{where!r}: {str(error).splitlines()[0]}") from error
-        ordered = rows.select(list(table.columns)).cast(_arrow_schema(table))
+        schema = _arrow_schema(table)
+        for field in schema:
+            if field.name not in rows.column_names:  # written before the column was declared
+                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+        ordered = rows.select(list(table.columns)).cast(schema)
         return ordered.sort_by([(name, "ascending") for name in table.key])
 
     def version(self, table: Table) -> int:

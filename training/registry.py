@@ -64,6 +64,8 @@ class Registration:
     exam_scores: dict[str, Any]
     card: str
     chart: Path | None
+    # requests as a client would send them
+    example: pd.DataFrame
 
 
 class Registry:
@@ -90,8 +92,12 @@ class Registry:
         """The newest version that was made of the same data by the same code."""
         return next((one for one in self._versions() if one.tags.get(TRAINING_KEY) == key), None)
 
+    def newest(self) -> ModelVersion | None:
+        return next(iter(self._versions()), None)
+
     def next_version(self) -> str:
-        return str(max((int(one.version) for one in self._versions()), default=0) + 1)
+        newest = self.newest()
+        return str(1 if newest is None else int(newest.version) + 1)
 
     def register(self, model: TwinModel, what: Registration) -> str:
         """As the challenger; who becomes champion is decided elsewhere."""
@@ -115,6 +121,7 @@ class Registry:
                 python_model=str(Path(__file__).with_name("served_model.py")),
                 artifacts={"model": str(files)},
                 signature=signature(),
+                input_example=what.example,
                 pip_requirements=_requirements(),
                 registered_model_name=MODEL,
                 metadata={"model_card": "model_card.md"},
@@ -255,6 +262,7 @@ def _requirements() -> list[str]:
 
 def _client(settings: Settings) -> MlflowClient:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     import mlflow
     from mlflow.tracking import MlflowClient
 

@@ -7,7 +7,6 @@ import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,11 @@ from training.hyperparameters import shipped, tuned
 from training.model import HYBRID, TwinModel
 from training.promotion import verdict
 from training.registry import CHAMPION, Registration, Registry, metrics_of
+from twin.core.code import code_digest
+from twin.core.configuration import Configuration
+from twin.core.fields import fields_of
 from twin.core.prediction import THROUGHPUT
-from twin.core.settings import PROJECT, Settings
+from twin.core.settings import Settings
 from twin.core.tables import TRAINING_SET
 
 _FEWEST_ROWS = 10
@@ -60,7 +62,7 @@ def train(
     if tune:
         told("searching hyper-parameters")
     parameters = tuned(data) if tune else shipped()
-    key = digest_of(data.digest, code_version(), json.dumps(parameters, sort_keys=True))
+    key = _key(data, parameters)
     if (known := registry.with_key(key)) is not None:
         seen = registry.told(known)
         champion = registry.version_of(CHAMPION)
@@ -95,10 +97,29 @@ def train(
                 exam_scores=exam.scores,
                 card=model_card(data, model, exam.scores, parameters, expectations, code_version()),
                 chart=chart,
+                example=_example(data),
             ),
         )
     promoted, reason = _judged(registry, registered, exam, expectations)
     return Trained(registered, True, promoted, reason, metrics)
+
+
+def _example(data: Data) -> pd.DataFrame:
+    """A measured configuration of each family, as a request."""
+    by_family = {str(one.workload.family): one for one in data.configurations.values()}
+    rows = pd.DataFrame([one.flat() for one in by_family.values()])
+    numbers = [field.name for field in fields_of(Configuration) if field.kind in ("integer", "number")]
+    return rows.astype(dict.fromkeys(rows.columns.intersection(numbers), float))
+
+
+def training_key(settings: Settings) -> str:
+    """Identifies what a training of now would be made of."""
+    return _key(Data.of(Lake(settings)), shipped())
+
+
+def _key(data: Data, parameters: dict[str, Any]) -> str:
+    parts = (data.digest, code_version(), json.dumps(parameters, sort_keys=True))
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
 def _judged(registry: Registry, registered: str, exam: Exam, expectations: str) -> tuple[bool, str]:
@@ -117,7 +138,7 @@ def _answers(rows: pd.DataFrame | None) -> pd.DataFrame | None:
     if rows is None:
         return None
     chosen = rows[(rows["predictor"] == HYBRID) & (rows["target"] == THROUGHPUT)]
-    return chosen.set_index("configuration_id")[["measured", "value"]]
+    return chosen.set_index("configuration_id")[["source_id", "measured", "value"]]
 
 
 def headline(scores: dict[str, float]) -> dict[str, float]:
@@ -126,16 +147,6 @@ def headline(scores: dict[str, float]) -> dict[str, float]:
     return {name.removeprefix(prefix): value for name, value in scores.items() if name.startswith(prefix)}
 
 
-@cache
 def code_version() -> str:
     """Identifies all code that a model is made by."""
-    digest = hashlib.sha256()
-    for package in _LEARNING:
-        for path in sorted((PROJECT / package).rglob("*")):
-            if path.suffix in (".py", ".yaml", ".json"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def digest_of(*parts: Any) -> str:
-    return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()[:16]
+    return code_digest(*_LEARNING)

@@ -4,68 +4,169 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table as Grid
 
+from twin.app.landing import Landing
 from twin.app.local_airflow import Airflow, running_airflow
 from twin.core.settings import Settings
 from twin.core.tables import TABLES
 
-CHAIN = ("ingest_reports", "build_features", "train_models", "predict_requests")
-SAMPLES = "requests.jsonl"
+DAGS = (
+    "ingest_reports",
+    "ingest_harness",
+    "build_features",
+    "quality_report",
+    "train_models",
+    "predict_requests",
+)
+_SAMPLES = ("requests.jsonl", "cphtestp/results.csv.yaml", "cphtestp/results.csv")
+_ANSWERS = "requests.jsonl"
+_ACTIVE = ("queued", "running")
+# longer than the scheduler takes to start what an asset event calls for
+_QUIET_S = 6.0
 
 
 class ChainFailed(Exception):
-    """A DAG run of the chain failed or did not come."""
+    """A DAG run failed, or the chain did not come to its end."""
+
+
+@dataclass
+class Stage:
+    """What the runs of one DAG took: from the first's start to the last's end, and the tasks alone."""
+
+    dag_id: str
+    runs: int
+    elapsed_s: float
+    work_s: float
 
 
 def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
-    _place_sample_requests(settings)
-    with console.status("starting Airflow") as status:
-        started = time.monotonic()
-        with running_airflow(settings) as airflow:
-            airflow.wait_for_dags(CHAIN)
-            console.print(f"Airflow is up at {airflow.url} [dim]({time.monotonic() - started:.0f} s)[/dim]")
-            _follow_chain(airflow, console, status, timeout_s)
-            status.update("ending Airflow")
+    """Drop the samples, ask for the reports, and wait until the assets have brought everything to its end."""
+    _drop_samples(settings)
+    began = time.monotonic()
+    with console.status("starting Airflow") as status, running_airflow(settings) as airflow:
+        airflow.wait_for_dags(DAGS)
+        up = time.monotonic()
+        console.print(f"Airflow is up at {airflow.url} [dim]({up - began:.0f} s)[/dim]")
+        chain = _Chain(settings, airflow, console, status, up + timeout_s)
+        airflow.trigger("ingest_reports")
+        chain.follow()
+        if _is_behind(settings):
+            airflow.trigger("train_models")
+            chain.follow()
+        done = time.monotonic()
+        stages = chain.stages()
+        status.update("ending Airflow")
+    _print_times(console, stages, done - up, up - began, time.monotonic() - done)
     _print_summary(settings, console)
 
 
-def _place_sample_requests(settings: Settings) -> None:
-    """An unmeasured configuration of each system, with and without an offered rate, so that the chain ends in
-    answers."""
-    path = settings.home / "requests" / SAMPLES
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(resources.files("twin.app").joinpath("samples", SAMPLES).read_bytes())
+def _drop_samples(settings: Settings) -> None:
+    """A harness file with its description, and an unmeasured configuration of each system with and without an
+    offered rate, so that the chain ends in answers."""
+    landing = Landing(settings)
+    landing.open()
+    samples = resources.files("twin.app").joinpath("samples")
+    for name in _SAMPLES:
+        (landing.inbox / Path(name).name).write_bytes(samples.joinpath(name).read_bytes())
 
 
-def _follow_chain(airflow: Airflow, console: Console, status: Any, timeout_s: float) -> None:
-    """Trigger the first DAG; the assets that each run leaves start the next."""
-    before = {dag_id: {run["dag_run_id"] for run in airflow.runs(dag_id)} for dag_id in CHAIN}
-    airflow.trigger(CHAIN[0])
-    deadline = time.monotonic() + timeout_s
-    for dag_id in CHAIN:
-        began = time.monotonic()
-        status.update(f"{dag_id} is running")
-        run = _finished_run(airflow, dag_id, before[dag_id], deadline)
-        if run["state"] != "success":
-            folder = airflow.logs / "tasks" / f"dag_id={dag_id}" / f"run_id={run['dag_run_id']}"
+def _is_behind(settings: Settings) -> bool:
+    """Code can change what would be learned from the same tables, and no asset tells of it."""
+    from training.registry import Registry
+    from training.training import training_key
+
+    return Registry(settings).with_key(training_key(settings)) is None
+
+
+class _Chain:
+    """The runs of all DAGs since it was made."""
+
+    def __init__(
+        self, settings: Settings, airflow: Airflow, console: Console, status: Status, deadline: float
+    ) -> None:
+        self._landing, self._airflow = Landing(settings), airflow
+        self._console, self._status, self._deadline = console, status, deadline
+        self._known = {run["dag_run_id"] for dag_id in DAGS for run in airflow.runs(dag_id)}
+        self._told: set[str] = set()
+        self._idle: set[str] = set()
+
+    def follow(self) -> None:
+        """Until nothing is running, nothing waits, and nothing new has begun for a while."""
+        busy = time.monotonic()
+        while time.monotonic() - busy < _QUIET_S:
+            if time.monotonic() > self._deadline:
+                raise ChainFailed("the chain did not come to its end in time; `twin up` shows where it is")
+            runs = [run for dag_id in DAGS for run in self._runs(dag_id)]
+            active = [run["dag_id"] for run in runs if run["state"] in _ACTIVE]
+            if active or self._landing.counts()["waiting"]:
+                busy = time.monotonic()
+            self._status.update(f"{' and '.join(active) or 'what comes next'} is under way")
+            for run in runs:
+                self._tell(run)
+            time.sleep(1)
+
+    def stages(self) -> list[Stage]:
+        return [
+            _stage(dag_id, runs, [self._airflow.task_instances(dag_id, run["dag_run_id"]) for run in runs])
+            for dag_id in DAGS
+            if (runs := self._runs(dag_id))
+        ]
+
+    def _runs(self, dag_id: str) -> list[dict[str, Any]]:
+        return [run for run in self._airflow.runs(dag_id) if run["dag_run_id"] not in self._known]
+
+    def _tell(self, run: dict[str, Any]) -> None:
+        dag_id, run_id, state = run["dag_id"], run["dag_run_id"], run["state"]
+        if state in _ACTIVE or run_id in self._told:
+            return
+        self._told.add(run_id)
+        if state != "success":
+            folder = self._airflow.logs / "tasks" / f"dag_id={dag_id}" / f"run_id={run_id}"
             raise ChainFailed(f"{dag_id} failed; its log is under {folder}")
-        console.print(f"[green]✓[/green] {dag_id} [dim]({time.monotonic() - began:.0f} s)[/dim]")
+        # a run that leaves nothing behind had nothing to do
+        left = self._airflow.asset_events(source_dag_id=dag_id, source_run_id=run_id)
+        said = f"{_elapsed([run]):.0f} s" if left else "nothing to do"
+        if left or dag_id not in self._idle:
+            self._console.print(f"[green]✓[/green] {dag_id} [dim]({said})[/dim]")
+        self._idle.add(dag_id)
 
 
-def _finished_run(airflow: Airflow, dag_id: str, known: set[str], deadline: float) -> dict[str, Any]:
-    while time.monotonic() < deadline:
-        for run in airflow.runs(dag_id):
-            if run["dag_run_id"] not in known and run["state"] in ("success", "failed"):
-                return run
-        time.sleep(1)
-    raise ChainFailed(f"{dag_id} had no finished run in time")
+def _stage(dag_id: str, runs: list[dict[str, Any]], tasks: list[list[dict[str, Any]]]) -> Stage:
+    work = sum(one["duration"] or 0.0 for of_run in tasks for one in of_run)
+    return Stage(dag_id, len(runs), _elapsed(runs), work)
+
+
+def _elapsed(runs: list[dict[str, Any]]) -> float:
+    """Runs of a DAG follow each other."""
+    return sum(
+        (datetime.fromisoformat(run["end_date"]) - datetime.fromisoformat(run["start_date"])).total_seconds()
+        for run in runs
+    )
+
+
+def _print_times(console: Console, stages: list[Stage], chain_s: float, start_s: float, end_s: float) -> None:
+    grid = Grid(title="Time", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    grid.add_column("stage")
+    for name in ("runs", "seconds", "in tasks"):
+        grid.add_column(name, justify="right")
+    for stage in stages:
+        grid.add_row(stage.dag_id, str(stage.runs), f"{stage.elapsed_s:.0f}", f"{stage.work_s:.0f}")
+    console.print(grid)
+    idle = max(0.0, chain_s - sum(stage.work_s for stage in stages))
+    console.print(
+        f"Airflow itself: {start_s:.0f} s to start, {idle:.0f} s of {chain_s:.0f} s between tasks, "
+        f"{end_s:.0f} s to end.\n"
+    )
 
 
 def _print_summary(settings: Settings, console: Console) -> None:
@@ -91,7 +192,7 @@ def _print_summary(settings: Settings, console: Console) -> None:
         f"configurations it had not seen: median error {first['median_ape']:.2f}%, 90% of them within "
         f"{first['p90_ape']:.1f}%; the 90% interval covers {100 * first['coverage90']:.1f}%."
     )
-    answers = settings.home / "answers" / SAMPLES
+    answers = settings.home / "answers" / _ANSWERS
     console.print(_samples_grid(answers))
     places = {
         "Data quality": summary_page(settings),

@@ -6,15 +6,20 @@ asset event should carry. Steps that change several tables hold the lake's lock 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from twin.app.freshness import is_current, remember
+from twin.app.ingesting import into_bronze, write_bronze
+from twin.app.landing import Landing
 from twin.app.predicting import answer_file
 from twin.app.predictors import asked
+from twin.app.requests import BadRequestFile
 from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
 from twin.core.tables import (
-    DOCUMENTS,
     FIGURES,
     FINDINGS,
     FLOW_FEATURES,
@@ -24,40 +29,45 @@ from twin.core.tables import (
     RESIDUALS,
     TRAINING_SET,
 )
-from twin.sources.documents import ReadDocument, files_in, read_document, shipped_documents
+from twin.sources.documents import ReadDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from features.lake import Lake, Written
 
+_LOG = logging.getLogger(__name__)
+_AT_LEAST_EVERY = timedelta(days=7)
 
-def ingest_reports(settings: Settings) -> dict[str, Any]:
-    """Every known report's figures into bronze: its document's where it is at hand, else the shipped ones."""
-    from features.lake import Lake
-    from features.session import running_spark
 
-    known = {document.card.source_id: document for document in shipped_documents()}
-    at_hand = [read_document(path) for path in files_in([settings.reports] if settings.reports else [])]
-    known |= {document.card.source_id: document for document in at_hand if document.card.declared}
-    lake = Lake(settings)
-    with running_spark(settings, "ingest_reports") as spark, lake.exclusive():
-        return _event(_into_bronze(lake, spark, known.values()))
+class NothingToDo(Exception):
+    """What a step would make is there already, or there is nothing to make it of."""
+
+
+def ingest_files(settings: Settings, staged: Iterable[str], library: bool) -> dict[str, Any]:
+    """Files that were read, and the library of reports if it is asked for, into bronze."""
+    staged = list(staged)
+    if not staged and not library:
+        raise NothingToDo("no file waits in the inbox")
+    return _event(write_bronze(settings, staged, library))
 
 
 def ingest_documents(settings: Settings, documents: Iterable[ReadDocument]) -> dict[str, dict[str, Any]]:
     """Documents into bronze, and all of bronze validated into silver."""
+    from expectations.summary import write_summary
     from features.lake import Lake
     from features.session import running_spark
 
     lake = Lake(settings)
     with running_spark(settings, "ingest") as spark, lake.exclusive():
-        written = [_into_bronze(lake, spark, documents), *_validated(settings, lake, spark)]
+        written = [into_bronze(lake, spark, documents), *_validated(settings, lake, spark)]
+    write_summary(settings, lake, Landing(settings).refusals())
     return {one.table: _event(one) for one in written}
 
 
-def build_features(settings: Settings) -> dict[str, Any]:
-    """Bronze figures validated into silver, and silver into feature tables."""
+def build_features(settings: Settings, anew: bool = False) -> dict[str, dict[str, Any]]:
+    """Bronze figures validated into silver, and silver into feature tables; `anew` even if nothing changed.
+    Returns what happened to the findings and to the training set."""
     from expectations.gate import verdict_of
     from expectations.leakage import TRAINING_LAWS
     from features.feature_tables import flow_features, hardware_features, training_set
@@ -65,24 +75,80 @@ def build_features(settings: Settings) -> dict[str, Any]:
     from features.session import running_spark
 
     lake = Lake(settings)
-    with running_spark(settings, "build_features") as spark, lake.exclusive():
-        _validated(settings, lake, spark)
-        measurements = lake.spark(MEASUREMENTS, spark)
-        lake.replace(HARDWARE_FEATURES, hardware_features(measurements))
-        lake.replace(FLOW_FEATURES, flow_features(measurements))
-        hardware, flows = lake.spark(HARDWARE_FEATURES, spark), lake.spark(FLOW_FEATURES, spark)
-        rows = training_set(measurements, hardware, flows)
-        verdict = verdict_of(settings, TRAINING_SET, rows, TRAINING_LAWS)
-        return _event(lake.replace(TRAINING_SET, rows, verdict))
+    with lake.exclusive():
+        if is_current(settings, lake) and not anew:
+            raise NothingToDo("figures and code are those that the tables were made of")
+        with running_spark(settings, "build_features") as spark:
+            _validated(settings, lake, spark)
+            measurements = lake.spark(MEASUREMENTS, spark)
+            lake.replace(HARDWARE_FEATURES, hardware_features(measurements))
+            lake.replace(FLOW_FEATURES, flow_features(measurements))
+            hardware, flows = lake.spark(HARDWARE_FEATURES, spark), lake.spark(FLOW_FEATURES, spark)
+            rows = training_set(measurements, hardware, flows)
+            verdict = verdict_of(settings, TRAINING_SET, rows, TRAINING_LAWS)
+            written = lake.replace(TRAINING_SET, rows, verdict)
+        remember(settings, lake)
+    return {
+        FINDINGS.name: _event(lake.written(FINDINGS)) | {"sources": _told_quality(settings)},
+        TRAINING_SET.name: _event(written),
+    }
 
 
-def train_models(settings: Settings) -> dict[str, Any]:
-    from training.training import headline, train
+def quality_report(settings: Settings) -> dict[str, Any]:
+    """The page in front of the Data Docs, with the files that were refused; and its figures."""
+    from expectations.summary import summary_page, write_summary
+    from features.lake import Lake, NoSuchTable
 
-    trained = train(settings)
+    refused = Landing(settings).refusals()
+    try:
+        write_summary(settings, Lake(settings), refused)
+    except NoSuchTable as error:
+        raise NothingToDo(f"nothing has been validated yet: {error}") from error
+    for name, reason in refused.items():
+        _LOG.warning("refused %s: %s", name, reason)
+    return {"page": str(summary_page(settings)), "refused": refused, "sources": _told_quality(settings)}
+
+
+def training_due(settings: Settings, now: datetime | None = None) -> str:
+    """Why to train now; raises if it is too early or there is nothing new to learn."""
+    from features.lake import NoSuchTable
+    from training.registry import Registry
+    from training.training import training_key
+
+    try:
+        key = training_key(settings)
+    except NoSuchTable as error:
+        raise NothingToDo(f"there is nothing to learn from yet: {error}") from error
+    newest = Registry(settings).newest()
+    if newest is None:
+        return "nothing has been trained yet"
+    since = (now or datetime.now(UTC)) - datetime.fromtimestamp(newest.creation_timestamp / 1000, UTC)
+    if since >= _AT_LEAST_EVERY:
+        return f"the last training was {since.days} days ago"
+    if Registry(settings).with_key(key) is not None:
+        raise NothingToDo(f"version {newest.version} has learned from these figures with this code")
+    if since < timedelta(hours=settings.train_every_h):
+        hours = since.total_seconds() / 3600
+        raise NothingToDo(
+            f"the last training was {hours:.1f} hours ago; the next may start by itself after "
+            f"{settings.train_every_h:.0f}"
+        )
+    return "figures or code have changed"
+
+
+def train_models(settings: Settings, where: str | None = None, tune: bool = False) -> dict[str, Any]:
+    from training.training import NothingToLearn, headline, train
+
+    try:
+        trained = train(settings, where, tune, told=_LOG.info)
+    except NothingToLearn as error:
+        raise NothingToDo(str(error)) from error
+    if not trained.changed:
+        raise NothingToDo(f"version {trained.version} was trained on the same figures with the same code")
+    if not trained.champion:
+        _LOG.warning("version %s was not promoted: %s", trained.version, trained.reason)
     return {
         "version": trained.version,
-        "changed": trained.changed,
         "champion": trained.champion,
         "reason": trained.reason,
         **headline(trained.scores),
@@ -90,37 +156,45 @@ def train_models(settings: Settings) -> dict[str, Any]:
 
 
 def answer_requests(settings: Settings) -> dict[str, Any]:
-    """Every request file that waits in the home's `requests` folder, answered into `answers`."""
-    waiting = sorted((settings.home / "requests").glob("[!.]*"))
+    """Every request file that waits in the inbox, answered into `answers`. A file that cannot be read is
+    refused; the others are answered."""
+    from training.registry import NoChampion
+
+    landing = Landing(settings)
+    landing.open()
+    waiting = landing.waiting("requests")
     if not waiting:
-        return {"files": 0, "answers": 0, "excuses": 0, "rejects": 0}
-    who = asked(settings, "hybrid", THROUGHPUT)
+        raise NothingToDo("no request waits in the inbox")
+    try:
+        who = asked(settings, "hybrid", THROUGHPUT)
+    except NoChampion as error:
+        raise NothingToDo(f"{len(waiting)} request files wait for a model: {error}") from error
     folder = settings.home / "answers"
     folder.mkdir(parents=True, exist_ok=True)
-    answered = [answer_file(path, folder / path.name, settings, lambda: who) for path in waiting]
+    answered, refused = [], 0
+    for name in waiting:
+        arrival = landing.arrival(name)
+        out = folder / landing.lasting_name(arrival)
+        try:
+            answered.append(answer_file(landing.path(name), out, settings, lambda: who))
+        except BadRequestFile as error:
+            _LOG.warning("refused %s: %s", name, error)
+            landing.refuse(arrival, str(error))
+            refused += 1
+        else:
+            landing.done(arrival)
     return {
         "files": len(answered),
+        "refused": refused,
         "answers": sum(one.answered for one in answered),
         "excuses": sum(one.excused for one in answered),
         "rejects": sum(one.rejected for one in answered),
     }
 
 
-def _into_bronze(lake: Lake, spark: SparkSession, documents: Iterable[ReadDocument]) -> Written:
-    from features.bronze import rows_frame
-
-    documents = list(documents)
-    figures = [figure for document in documents for figure in document.figures]
-    lake.replace_parts(
-        DOCUMENTS, rows_frame(spark, DOCUMENTS, (document.card for document in documents)), "source_id"
-    )
-    return lake.replace_parts(FIGURES, rows_frame(spark, FIGURES, figures), "source_id")
-
-
 def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Written]:
     from expectations.gate import findings_of
     from expectations.laws import MEASUREMENT_LAWS, RESIDUAL_LAWS
-    from expectations.summary import write_summary
     from features.silver import interpreted, split
     from twin.app.calibration import calibrate_lake
 
@@ -137,8 +211,24 @@ def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Writ
     written += calibrate_lake(lake, spark)
     residuals = findings_of(settings, RESIDUALS, lake.spark(RESIDUALS, spark), RESIDUAL_LAWS)
     written.append(lake.replace(FINDINGS, findings.unionByName(residuals)))
-    write_summary(settings, lake)
     return written
+
+
+def _told_quality(settings: Settings) -> dict[str, dict[str, int]]:
+    """Per source, how many figures are trusted, quarantined, warned of; a run's log says where to look."""
+    from expectations.summary import counts_by_source
+    from features.lake import Lake
+
+    counts = counts_by_source(Lake(settings))
+    for source_id, count in counts.items():
+        if count["quarantined"]:
+            _LOG.warning(
+                "%s: %d of %d figures are in quarantine; `twin quality` names them and why",
+                source_id,
+                count["quarantined"],
+                count["quarantined"] + count["trusted"],
+            )
+    return counts
 
 
 def _event(written: Written) -> dict[str, Any]:

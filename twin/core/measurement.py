@@ -81,6 +81,9 @@ class CataloguedDocument(Row):
     document_sha256: Annotated[str, quantity("Hash of the file")]
     declared: Annotated[bool, quantity("A declaration says what its tables mean")]
     figures: Annotated[int, quantity("Figures read from it", ge=0)]
+    landed: Annotated[
+        bool, quantity("Came through the inbox or a command: what ships with the platform gives way to it")
+    ] = False
     title: Annotated[str, quantity("Title")] | None = None
     edition: Annotated[str, quantity("Edition")] | None = None
     publisher: Annotated[str, quantity("Publisher")] | None = None

@@ -16,6 +16,10 @@ class Settings:
     tracking_uri: str
     spark_master: str
     reports: Path | None
+    # how long after a training the next one may start by itself
+    train_every_h: float = 24.0
+    # is told of failures
+    webhook: str | None = None
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -28,4 +32,6 @@ class Settings:
             or f"sqlite:///{home / 'mlflow' / 'mlflow.db'}",
             spark_master=os.environ.get("TWIN_SPARK_MASTER") or "local[2]",
             reports=Path(reports) if reports else None,
+            train_every_h=float(os.environ.get("TWIN_TRAIN_EVERY_H") or 24),
+            webhook=os.environ.get("TWIN_WEBHOOK_URL") or None,
         )

@@ -1,0 +1,53 @@
+"""Whether the tables that follow from bronze are up to date: made of the figures and by the code of now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twin.core.code import code_digest
+from twin.core.settings import Settings
+from twin.core.tables import FIGURES, TABLES
+
+if TYPE_CHECKING:
+    from features.lake import Lake
+
+# what turns bronze into the other tables
+_CODE = (
+    "expectations", "features", "twin/core", "twin/sources", "twin/systems", "twin/queueing",
+    "twin/calibration",
+)  # fmt: skip
+_MADE = tuple(table for table in TABLES.values() if table.layer in ("silver", "gold"))
+
+
+def remember(settings: Settings, lake: Lake) -> None:
+    """All tables have just been made."""
+    place = _place(settings)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_suffix(".part")
+    draft.write_text(json.dumps({"of": _made_of(lake), "gave": _versions(lake)}, indent=1))
+    draft.replace(place)
+
+
+def is_current(settings: Settings, lake: Lake) -> bool:
+    """Nothing has changed since then: neither what they were made of, nor the tables themselves."""
+    from features.lake import NoSuchTable
+
+    try:
+        noted = json.loads(_place(settings).read_text())
+        return bool(noted == {"of": _made_of(lake), "gave": _versions(lake)})
+    except (FileNotFoundError, json.JSONDecodeError, NoSuchTable):
+        return False
+
+
+def _made_of(lake: Lake) -> dict[str, Any]:
+    return {"figures": lake.written(FIGURES).fingerprint, "code": code_digest(*_CODE)}
+
+
+def _versions(lake: Lake) -> dict[str, int]:
+    return {table.name: lake.version(table) for table in _MADE}
+
+
+def _place(settings: Settings) -> Path:
+    return settings.home / "quality" / "built.json"
