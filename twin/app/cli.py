@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from twin.app.commands import data, learning, model, requests
+from twin.app.commands import data, learning, model, platform, requests
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -16,6 +16,9 @@ app = typer.Typer(
 )
 for _command in (
     data.run,
+    platform.up,
+    platform.status,
+    platform.down,
     data.ingest,
     data.export,
     data.quality,

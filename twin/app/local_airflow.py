@@ -10,30 +10,34 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-import psutil
+from filelock import FileLock, Timeout
 
+from twin.app.services import (
+    Running,
+    Service,
+    ServiceFailed,
+    end,
+    free_port,
+    logs_folder,
+    require_alive,
+    service_environment,
+    start,
+    wait_until_healthy,
+)
 from twin.core.settings import PROJECT, Settings
 
-_USER = "admin"
-_COMPONENTS = {
-    "api-server": ["api-server", "--host", "127.0.0.1"],
-    "scheduler": ["scheduler", "--skip-serve-logs"],
-    "dag-processor": ["dag-processor"],
-    "triggerer": ["triggerer", "--skip-serve-logs"],
-}
-_PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+USER = "admin"
+_API_SERVER = "api-server"
 # one Spark session at a time: each takes as many cores as there are
 _POOLS = {"spark": 1}
 
@@ -45,12 +49,10 @@ class AirflowFailed(Exception):
 class Airflow:
     """A running Airflow, spoken to over REST."""
 
-    def __init__(
-        self, url: str, token: str, children: dict[str, subprocess.Popen[bytes]], logs: Path
-    ) -> None:
+    def __init__(self, url: str, token: str, running: Sequence[Running], logs: Path) -> None:
         self.url = url
         self.logs = logs
-        self._children = children
+        self._running = running
         self._http = httpx.Client(
             base_url=f"{url}/api/v2",
             headers={"Authorization": f"Bearer {token}"},
@@ -120,11 +122,7 @@ class Airflow:
                 return found
 
     def _get(self, path: str, **params: Any) -> Any:
-        for name, child in self._children.items():
-            if child.poll() is not None:
-                raise AirflowFailed(
-                    f"the {name} ended with code {child.returncode}; see {self.logs / f'{name}.log'}"
-                )
+        require_alive(self._running)
         answer = self._http.get(path, params=params)
         answer.raise_for_status()
         return answer.json()
@@ -132,42 +130,119 @@ class Airflow:
 
 @contextmanager
 def running_airflow(settings: Settings, port: int | None = None) -> Iterator[Airflow]:
-    """Airflow on its embedded database, up and healthy."""
-    home = settings.home / "airflow"
-    logs = home / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    port = port or _free_port()
-    password = _password(home / "passwords.json")
-    environment = airflow_environment(settings, port)
-    _migrate(environment, logs)
-    children: dict[str, subprocess.Popen[bytes]] = {}
+    """Airflow up and healthy for as long as the block lasts."""
+    port = port or free_port(0)
+    with only_airflow(settings):
+        prepare_database(settings, port)
+        running: list[Running] = []
+        try:
+            for service in airflow_services(settings, port):
+                running.append(start(service))
+            wait_until_healthy(running)
+            airflow = connected(settings, address(port), running)
+            airflow.ensure_pools()
+            yield airflow
+        except ServiceFailed as error:
+            raise AirflowFailed(str(error)) from error
+        finally:
+            end(running)
+
+
+@contextmanager
+def only_airflow(settings: Settings) -> Iterator[None]:
+    """Two schedulers on one embedded database would get in each other's way. The lock goes with the process
+    that holds it, however that ends."""
+    lock = FileLock(_home(settings) / "running.lock")
     try:
-        for name, arguments in _COMPONENTS.items():
-            extra = ["--port", str(port)] if name == "api-server" else []
-            children[name] = _start([*arguments, *extra], environment, logs / f"{name}.log")
-        url = f"http://127.0.0.1:{port}"
-        _wait_until_healthy(url, children, logs)
-        airflow = Airflow(url, _token(url, password), children, logs)
-        airflow.ensure_pools()
-        yield airflow
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise AirflowFailed(
+            f"Airflow is running on {settings.home} already: end the platform with `twin down` first, "
+            "or let the other `twin run` finish"
+        ) from None
+    try:
+        yield
     finally:
-        _end(children.values())
+        lock.release()
+
+
+def airflow_services(settings: Settings, port: int) -> list[Service]:
+    """Airflow's processes in the order in which they start."""
+    password(settings)  # or Airflow would make one up and print it into its log
+    environment = airflow_environment(settings, port)
+    components = _components(port, with_worker="Celery" in environment.get("AIRFLOW__CORE__EXECUTOR", ""))
+    return [
+        Service(
+            name=name,
+            command=(sys.executable, "-m", "airflow", *arguments),
+            environment=environment,
+            log=logs_folder(settings) / f"{name}.log",
+            url=address(port) if name == _API_SERVER else None,
+            health_url=f"{address(port)}/api/v2/monitor/health" if part else None,
+            health_part=part,
+            # a task that is stopped still tells it so
+            ends_last=name == _API_SERVER,
+        )
+        for name, (arguments, part) in components.items()
+    ]
+
+
+def _components(port: int, with_worker: bool) -> dict[str, tuple[tuple[str, ...], str | None]]:
+    """What to start, and which part of Airflow's health tells of it. None opens its log server, which would
+    listen on every interface: all of them share this machine's folder of logs."""
+    components: dict[str, tuple[tuple[str, ...], str | None]] = {
+        _API_SERVER: (("api-server", "--host", "127.0.0.1", "--port", str(port)), "metadatabase"),
+        "scheduler": (("scheduler", "--skip-serve-logs"), "scheduler"),
+        "dag-processor": (("dag-processor",), "dag_processor"),
+        "triggerer": (("triggerer", "--skip-serve-logs"), "triggerer"),
+    }
+    if with_worker:
+        # tells its health to nobody
+        components["worker"] = (("celery", "worker", "--skip-serve-logs"), None)
+    return components
+
+
+def prepare_database(settings: Settings, port: int) -> None:
+    log = logs_folder(settings) / "airflow-migrate.log"
+    with log.open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", "db", "migrate"],
+            env=airflow_environment(settings, port),
+            stdout=out,
+            stderr=out,
+            start_new_session=True,  # Ctrl-C is for us, not for it
+            check=False,
+        )
+    if done.returncode:
+        raise AirflowFailed(f"the database could not be prepared; see {log}")
+
+
+def address(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def connected(settings: Settings, url: str, running: Sequence[Running] = ()) -> Airflow:
+    """With `running`, a process that has ended is told as the reason of a missing answer."""
+    return Airflow(url, _token(url, password(settings)), running, logs_folder(settings))
 
 
 def airflow_environment(settings: Settings, port: int) -> dict[str, str]:
-    """This process's environment with Airflow's own settings; variables that are set already win."""
-    home = settings.home / "airflow"
+    """Airflow's settings for one machine; variables that are set already win."""
+    home = _home(settings)
+    logs = logs_folder(settings)
     defaults = {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        # the first of a task's delays; each next one is longer
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "20",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__CORE__PARALLELISM": "2",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{_USER}:admin",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords_file(settings)),
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address(port)}/execution/",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
+        "AIRFLOW__API__BASE_URL": address(port),
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": _jwt_secret(home / "jwt_secret"),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
@@ -175,69 +250,32 @@ def airflow_environment(settings: Settings, port: int) -> dict[str, str]:
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "10",
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
-        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs" / "tasks"),
+        "AIRFLOW__CELERY__WORKER_CONCURRENCY": "2",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(logs / "tasks"),
+        "AIRFLOW__LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": str(logs / "dag-files"),
+        # a line for every heartbeat of every task tells nobody anything
+        "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "http.access=WARNING",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "TWIN_HOME": str(settings.home),
-        # tasks are forked workers: a proxy set for the outside must not catch calls to this machine
-        "NO_PROXY": "127.0.0.1,localhost",
-        "no_proxy": "127.0.0.1,localhost",
     }
-    return defaults | dict(os.environ)
+    return defaults | service_environment(settings)
 
 
-def _migrate(environment: dict[str, str], logs: Path) -> None:
-    with (logs / "migrate.log").open("wb") as log:
-        done = subprocess.run(
-            [sys.executable, "-m", "airflow", "db", "migrate"],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            check=False,
-        )
-    if done.returncode:
-        raise AirflowFailed(f"the database could not be prepared; see {logs / 'migrate.log'}")
-
-
-def _start(arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as out:
-        return subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "airflow", *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,  # a group of its own: its workers end with it
-        )
-
-
-def _wait_until_healthy(
-    url: str, children: dict[str, subprocess.Popen[bytes]], logs: Path, timeout_s: float = 120
-) -> None:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        for name, child in children.items():
-            if child.poll() is not None:
-                raise AirflowFailed(
-                    f"the {name} ended with code {child.returncode}; see {logs / f'{name}.log'}"
-                )
-        with suppress(httpx.HTTPError, json.JSONDecodeError):
-            health = httpx.get(f"{url}/api/v2/monitor/health", timeout=5, trust_env=False).json()
-            if all((health.get(part) or {}).get("status") == "healthy" for part in _PARTS):
-                return
-        time.sleep(0.5)
-    raise AirflowFailed(f"Airflow was not healthy after {timeout_s:.0f} s; see {logs}")
-
-
-def _token(url: str, password: str) -> str:
+def _token(url: str, secret: str) -> str:
     answer = httpx.post(
-        f"{url}/auth/token", json={"username": _USER, "password": password}, timeout=30, trust_env=False
+        f"{url}/auth/token", json={"username": USER, "password": secret}, timeout=30, trust_env=False
     )
     answer.raise_for_status()
     return str(answer.json()["access_token"])
 
 
-def _password(path: Path) -> str:
-    return str(json.loads(_kept_secret(path, json.dumps({_USER: secrets.token_urlsafe(16)})))[_USER])
+def passwords_file(settings: Settings) -> Path:
+    return _home(settings) / "passwords.json"
+
+
+def password(settings: Settings) -> str:
+    """Of the user that is there from the start; made up the first time."""
+    new = json.dumps({USER: secrets.token_urlsafe(16)})
+    return str(json.loads(_kept_secret(passwords_file(settings), new))[USER])
 
 
 def _jwt_secret(path: Path) -> str:
@@ -248,7 +286,6 @@ def _jwt_secret(path: Path) -> str:
 
 def _kept_secret(path: Path, new: str) -> str:
     """From a file that only its owner can read; written once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -256,35 +293,7 @@ def _kept_secret(path: Path, new: str) -> str:
     return path.read_text()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _end(children: Iterable[subprocess.Popen[bytes]], patience_s: float = 20) -> None:
-    """The components and all that they started: a running task has a session of its own, and a JVM."""
-    children = list(children)
-    family = [one for child in children for one in _descendants(child.pid)]
-    for child in children:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGTERM)
-    for one in family:
-        with suppress(psutil.NoSuchProcess):
-            one.terminate()
-    psutil.wait_procs(family, timeout=patience_s)
-    for one in family:
-        with suppress(psutil.NoSuchProcess):
-            one.kill()
-    for child in children:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-
-
-def _descendants(pid: int) -> list[psutil.Process]:
-    try:
-        process = psutil.Process(pid)
-        return [process, *process.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
+def _home(settings: Settings) -> Path:
+    home = settings.home / "airflow"
+    home.mkdir(parents=True, exist_ok=True)
+    return home
