@@ -64,7 +64,7 @@ class Registration:
     exam_scores: dict[str, Any]
     card: str
     chart: Path | None
-    # requests as a client would send them
+    # a request as a client would send it
     example: pd.DataFrame
 
 

@@ -22,8 +22,6 @@ from training.model import HYBRID, TwinModel
 from training.promotion import verdict
 from training.registry import CHAMPION, Registration, Registry, metrics_of
 from twin.core.code import code_digest
-from twin.core.configuration import Configuration
-from twin.core.fields import fields_of
 from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
 from twin.core.tables import TRAINING_SET
@@ -105,11 +103,10 @@ def train(
 
 
 def _example(data: Data) -> pd.DataFrame:
-    """A measured configuration of each family, as a request."""
-    by_family = {str(one.workload.family): one for one in data.configurations.values()}
-    rows = pd.DataFrame([one.flat() for one in by_family.values()])
-    numbers = [field.name for field in fields_of(Configuration) if field.kind in ("integer", "number")]
-    return rows.astype(dict.fromkeys(rows.columns.intersection(numbers), float))
+    """A measured configuration as a request; the signature has no integers, see there."""
+    asked = next(iter(data.configurations.values())).flat()
+    whole = {name: float(value) for name, value in asked.items() if type(value) is int}
+    return pd.DataFrame([{name: value for name, value in asked.items() if value is not None} | whole])
 
 
 def training_key(settings: Settings) -> str:

@@ -9,7 +9,7 @@ IDS = [f"c{at}" for at in range(10)]
 
 def examined(error, ids=IDS, measured=100.0):
     """Everything predicted too high by so much."""
-    rows = {"measured": measured, "value": measured * (1 + error)}
+    rows = {"source_id": "report", "measured": measured, "value": measured * (1 + error)}
     return pd.DataFrame(rows, index=pd.Index(ids, name="configuration_id"))
 
 
@@ -50,7 +50,7 @@ def test_too_low_is_as_wrong_as_too_high():
 def test_a_row_whose_measured_value_has_changed_does_not_count():
     challenger = examined(0.1)
     # most of them, so that they would decide the median
-    challenger.loc[IDS[:6], "measured"] = 1000.0
+    challenger.loc[IDS[:6], "measured"] = 101.0
     promoted, said = verdict(PASSED, examined(0.1), challenger)
     assert promoted
     assert said.endswith("on 4 rows of both table versions")
@@ -98,3 +98,38 @@ def test_a_model_that_excuses_what_is_hard_does_not_win_on_the_rest():
     promoted, said = verdict(PASSED, examined(0.1), challenger)
     assert not promoted
     assert said == "it does not answer 2 of the 10 that the champion answers"
+
+
+def of_two_reports(errors, measured=100.0):
+    """Ten rows each, the first's predicted too high by one error, the second's by the other."""
+    parts = [
+        examined(error, ids=[f"{source}{at}" for at in range(10)], measured=measured).assign(source_id=source)
+        for source, error in zip(("one", "two"), errors, strict=True)
+    ]
+    return pd.concat(parts)
+
+
+def test_a_source_that_says_something_else_than_before_is_for_a_person_to_judge():
+    before, now = of_two_reports((0.1, 0.1)), of_two_reports((0.05, 0.05))
+    now.loc[["two0", "two1"], ["measured", "value"]] *= 10
+    promoted, said = verdict(PASSED, before, now)
+    assert not promoted
+    assert said.startswith("two: 2 of 10 measured values have changed")
+
+
+def test_a_single_corrected_figure_does_not_stop_a_model():
+    before, now = of_two_reports((0.1, 0.1)), of_two_reports((0.05, 0.05))
+    now.loc["two0", ["measured", "value"]] *= 10
+    assert verdict(PASSED, before, now)[0]
+
+
+def test_a_model_that_has_become_worse_on_one_source_is_refused():
+    promoted, said = verdict(PASSED, of_two_reports((0.1, 0.1)), of_two_reports((0.01, 0.2)))
+    assert not promoted
+    assert said.startswith("two: median error 20.00% against 10.00%")
+
+
+def test_a_source_of_few_rows_has_no_say():
+    before = of_two_reports((0.1, 0.1)).drop([f"two{at}" for at in range(6)])
+    now = of_two_reports((0.1, 0.9)).drop([f"two{at}" for at in range(6)])
+    assert verdict(PASSED, before, now)[0]

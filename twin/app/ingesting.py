@@ -99,8 +99,12 @@ def write_bronze(settings: Settings, staged: Iterable[str], library: bool) -> Wr
                 written = into_bronze(lake, spark, documents)
     landing = Landing(settings)
     for one in read:
-        if one.arrival is not None:
+        if one.arrival is None:
+            continue
+        if one.document in documents:
             landing.done(one.arrival)
+        else:
+            landing.refuse(one.arrival, f"another file that came with it is {one.document.card.source_id}")
     for place in places:
         place.unlink(missing_ok=True)
     return written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -52,17 +52,17 @@ class Stage:
 def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
     """Drop the samples, ask for the reports, and wait until the assets have brought everything to its end."""
     _drop_samples(settings)
-    began = time.monotonic()
+    now, began = datetime.now(UTC), time.monotonic()
     with console.status("starting Airflow") as status, running_airflow(settings) as airflow:
         airflow.wait_for_dags(DAGS)
         up = time.monotonic()
         console.print(f"Airflow is up at {airflow.url} [dim]({up - began:.0f} s)[/dim]")
-        chain = _Chain(settings, airflow, console, status, up + timeout_s)
+        chain = _Chain(settings, airflow, console, status, since=now)
         airflow.trigger("ingest_reports")
-        chain.follow()
+        chain.follow(timeout_s)
         if _is_behind(settings):
             airflow.trigger("train_models")
-            chain.follow()
+            chain.follow(timeout_s)
         done = time.monotonic()
         stages = chain.stages()
         status.update("ending Airflow")
@@ -89,22 +89,22 @@ def _is_behind(settings: Settings) -> bool:
 
 
 class _Chain:
-    """The runs of all DAGs since it was made."""
+    """The runs of all DAGs since a moment; what lands may start some before we ask."""
 
     def __init__(
-        self, settings: Settings, airflow: Airflow, console: Console, status: Status, deadline: float
+        self, settings: Settings, airflow: Airflow, console: Console, status: Status, since: datetime
     ) -> None:
         self._landing, self._airflow = Landing(settings), airflow
-        self._console, self._status, self._deadline = console, status, deadline
-        self._known = {run["dag_run_id"] for dag_id in DAGS for run in airflow.runs(dag_id)}
+        self._console, self._status = console, status
+        self._since = since
         self._told: set[str] = set()
         self._idle: set[str] = set()
 
-    def follow(self) -> None:
+    def follow(self, timeout_s: float) -> None:
         """Until nothing is running, nothing waits, and nothing new has begun for a while."""
-        busy = time.monotonic()
+        began = busy = time.monotonic()
         while time.monotonic() - busy < _QUIET_S:
-            if time.monotonic() > self._deadline:
+            if time.monotonic() - began > timeout_s:
                 raise ChainFailed("the chain did not come to its end in time; `twin up` shows where it is")
             runs = [run for dag_id in DAGS for run in self._runs(dag_id)]
             active = [run["dag_id"] for run in runs if run["state"] in _ACTIVE]
@@ -119,11 +119,12 @@ class _Chain:
         return [
             _stage(dag_id, runs, [self._airflow.task_instances(dag_id, run["dag_run_id"]) for run in runs])
             for dag_id in DAGS
-            if (runs := self._runs(dag_id))
+            if (runs := [run for run in self._runs(dag_id) if run["end_date"]])
         ]
 
     def _runs(self, dag_id: str) -> list[dict[str, Any]]:
-        return [run for run in self._airflow.runs(dag_id) if run["dag_run_id"] not in self._known]
+        runs = self._airflow.runs(dag_id)
+        return [run for run in runs if datetime.fromisoformat(run["queued_at"]) >= self._since]
 
     def _tell(self, run: dict[str, Any]) -> None:
         dag_id, run_id, state = run["dag_id"], run["dag_run_id"], run["state"]
@@ -133,12 +134,13 @@ class _Chain:
         if state != "success":
             folder = self._airflow.logs / "tasks" / f"dag_id={dag_id}" / f"run_id={run_id}"
             raise ChainFailed(f"{dag_id} failed; its log is under {folder}")
-        # a run that leaves nothing behind had nothing to do
-        left = self._airflow.asset_events(source_dag_id=dag_id, source_run_id=run_id)
-        said = f"{_elapsed([run]):.0f} s" if left else "nothing to do"
-        if left or dag_id not in self._idle:
+        last = max(self._airflow.task_instances(dag_id, run_id), key=lambda task: task["end_date"] or "")
+        idle = last["state"] == "skipped"
+        if not idle or dag_id not in self._idle:
+            said = "nothing to do" if idle else f"{_elapsed([run]):.0f} s"
             self._console.print(f"[green]✓[/green] {dag_id} [dim]({said})[/dim]")
-        self._idle.add(dag_id)
+        if idle:
+            self._idle.add(dag_id)
 
 
 def _stage(dag_id: str, runs: list[dict[str, Any]], tasks: list[list[dict[str, Any]]]) -> Stage:
