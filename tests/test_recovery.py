@@ -1,0 +1,126 @@
+"""Killed with kill -9 in the middle of a write, at moments drawn with a seed: the work is done all the same,
+and once."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import pandas as pd
+import psutil
+import pytest
+
+from features.lake import Lake
+from twin.app.landing import Landing
+from twin.app.local_airflow import running_airflow
+from twin.app.main_job import DAGS
+from twin.app.services import ServiceFailed
+from twin.core.settings import Settings
+from twin.core.tables import DOCUMENTS, FIGURES
+
+SEED = 53
+ROWS = 40
+# a write takes Spark a few seconds from the start of its JVM on
+LATEST_S = 6.0
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("AIRFLOW"):
+                patch.delenv(name)
+        patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("recovery")))
+        patch.setenv("AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY", "1")
+        patch.setenv("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "20")
+        yield Settings.from_environment()
+
+
+def drop(settings, name):
+    """A harness file, and the description that names its source."""
+    landing = Landing(settings)
+    landing.open()
+    common = {
+        "metric": "throughput_msgs_per_s", "published_at": "2026-01-01", "family": "rules_hub",
+        "os": "solaris", "machine": "Sun E4500", "cpus": 4, "product": "MQSI", "version": "1.1",
+        "queue_managers": 1, "failed_over": "false", "message_bytes": 1024, "persistent": "true",
+        "messages_per_commit": 1,
+    }  # fmt: skip
+    rows = pd.DataFrame([common | {"value": 100 + at, "rules_engines": at + 1} for at in range(ROWS)])
+    (landing.inbox / f"{name}.csv.yaml").write_text(f"source: {name}\n")
+    rows.to_csv(landing.inbox / f"{name}.csv", index=False)
+
+
+def started_here(settings, word, timeout_s=90):
+    """The process of this home with a word in its command line, once there is one."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        for process in psutil.process_iter():
+            try:
+                if word in " ".join(process.cmdline()) and process.environ().get("TWIN_HOME") == str(
+                    settings.home
+                ):
+                    return process
+            except psutil.Error:
+                continue
+        time.sleep(0.1)
+    raise AssertionError(f"no process like {word}")
+
+
+def settled(airflow, settings, timeout_s=180):
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        runs = airflow.runs("ingest_harness")
+        if (
+            runs
+            and all(run["state"] == "success" for run in runs)
+            and not Landing(settings).counts()["waiting"]
+        ):
+            return
+        assert "failed" not in {run["state"] for run in runs}
+        time.sleep(1)
+    raise AssertionError(f"{runs} {Landing(settings).counts()}")
+
+
+def only_ingestion(airflow):
+    """What is built of the figures is another matter, and takes minutes."""
+    airflow.wait_for_dags(DAGS)
+    airflow._http.patch("/dags/build_features", json={"is_paused": True}).raise_for_status()
+
+
+def kill_while_writing(settings, victim, moment):
+    jvm = started_here(settings, "SparkSubmit")
+    process = {
+        "spark": jvm,
+        "task": psutil.Process(jvm.ppid()),
+        "scheduler": started_here(settings, "airflow scheduler"),
+    }[victim]
+    time.sleep(moment)
+    process.kill()
+
+
+def test_every_row_arrives_once_whatever_is_killed(settings):
+    moments = random.Random(SEED)
+    expected = set()
+    with running_airflow(settings) as airflow:
+        only_ingestion(airflow)
+        for victim in ("spark", "task"):
+            drop(settings, victim)
+            expected.add(f"harness-{victim}")
+            kill_while_writing(settings, victim, moments.uniform(0, LATEST_S))
+            settled(airflow, settings)
+        drop(settings, "scheduler")
+        expected.add("harness-scheduler")
+        kill_while_writing(settings, "scheduler", moments.uniform(0, LATEST_S))
+        with pytest.raises(ServiceFailed):
+            airflow.runs("ingest_harness")
+    with running_airflow(settings) as airflow:
+        settled(airflow, settings)
+    lake = Lake(settings)
+    figures, documents = lake.pandas(FIGURES), lake.pandas(DOCUMENTS)
+    assert figures["figure_id"].is_unique
+    assert figures.groupby("source_id").size().to_dict() == dict.fromkeys(expected, ROWS)
+    assert set(documents["source_id"]) == expected
+    processed = {path.name for path in Landing(settings).processed.glob("*.csv")}
+    assert processed == {"spark.csv", "task.csv", "scheduler.csv"}
