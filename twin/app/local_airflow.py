@@ -237,11 +237,12 @@ def airflow_environment(settings: Settings, port: int) -> dict[str, str]:
         # the first of a task's delays; each next one is longer
         "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "20",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-        "AIRFLOW__CORE__PARALLELISM": "2",
+        "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords_file(settings)),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address(port)}/execution/",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        # who writes waits for the others: the default of five seconds is too short on a busy machine
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=60",
         "AIRFLOW__API__BASE_URL": address(port),
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": _jwt_secret(home / "jwt_secret"),

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,15 +165,31 @@ def end(running: Iterable[Running]) -> None:
         one.process.wait()
 
 
-def end_families(leaders: Iterable[ProcessId], patience_s: float = 7) -> None:
+def end_families(leaders: Iterable[ProcessId], patience_s: float = 5) -> None:
+    """Leaders are asked first, as they know best how to end what they started; then, with those that wait for
+    a task, all that is left; at last nobody is asked."""
     leaders = list(leaders)
-    # asked once, Airflow's scheduler still takes up the tasks that it has queued; asked twice, it does not
-    for ask in (psutil.Process.terminate, psutil.Process.terminate, psutil.Process.kill):
-        processes = [one for leader in leaders for one in family(leader)]
-        for one in processes:
-            with suppress(psutil.NoSuchProcess):
-                ask(one)
-        psutil.wait_procs(processes, timeout=patience_s)
+    # kept from before: with its parents gone a task in a session of its own could not be found any more
+    known = [one for leader in leaders for one in family(leader)]
+    _end([psutil.Process(leader.pid) for leader in leaders if leader.alive], patience_s)
+    known += [one for leader in leaders for one in family(leader) if one not in known]
+    _end(known, patience_s)
+    _end(known, patience_s, ask=psutil.Process.kill)
+
+
+def kill_family(leader: ProcessId) -> None:
+    _end(family(leader), patience_s=7, ask=psutil.Process.kill)
+
+
+def _end(
+    processes: Collection[psutil.Process],
+    patience_s: float,
+    ask: Callable[[psutil.Process], None] = psutil.Process.terminate,
+) -> None:
+    for one in processes:
+        with suppress(psutil.NoSuchProcess):
+            ask(one)  # nothing happens to another process that got the same number
+    psutil.wait_procs(processes, timeout=patience_s)
 
 
 def family(leader: ProcessId) -> list[psutil.Process]:

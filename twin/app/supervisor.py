@@ -24,7 +24,7 @@ from twin.app.local_airflow import (
 )
 from twin.app.local_mlflow import has_own_server, mlflow_service, serving_service
 from twin.app.platform import PlatformState, ServiceState, State, end_orphans, forget_state
-from twin.app.services import ProcessId, Running, Service, end, free_port, healthy, start
+from twin.app.services import ProcessId, Running, Service, end, free_port, healthy, kill_family, start
 from twin.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Supervisor:
         self._settings = settings
         self._stopping = threading.Event()
         self._state = PlatformState(supervisor=ProcessId.of(os.getpid()), started_at=datetime.now(UTC))
-        self._ports = _chosen_ports()
+        self._ports: dict[str, int] = {}
         self._watched: dict[str, Watched] = {}
         self._registry: Registry | None = None
         self._champion: str | None = None
@@ -95,6 +95,7 @@ class Supervisor:
         with only_airflow(self._settings):
             end_orphans(self._settings)
             self._state.write(self._settings)
+            self._ports = _chosen_ports()
             try:
                 self._prepare()
                 while not self._stopping.wait(1):
@@ -133,9 +134,10 @@ class Supervisor:
                 log.info("%s started with pid %d", one.name, one.running.id.pid)
 
     def _bury(self, one: Watched, dead: Running) -> None:
-        """What it left running is ended, as a second one would get in its way: ports, running tasks."""
+        """What it left running would get in the way of the next one: it holds ports, and runs tasks that are
+        about to be given out again. The executor's workers do not listen to anyone but their dead parent."""
         log.warning("%s ended with code %s; see %s", one.name, dead.exit_code, dead.service.log)
-        end([dead])
+        kill_family(dead.id)
         one.ended(time.monotonic())
         log.info("%s: %s %s", one.name, one.state, one.note)
 
