@@ -23,7 +23,9 @@ and the files are still in the inbox: remove the cause and clear the task, or wa
 @dag(
     dag_id="ingest_reports",
     schedule=AssetOrTimeSchedule(
-        timetable=CronTriggerTimetable("0 1 * * *", timezone="UTC"), assets=[WAITING_DOCUMENTS]
+        # a new platform does not wait for the night to know the reports that ship
+        timetable=CronTriggerTimetable("0 1 * * *", timezone="UTC", run_immediately=True),
+        assets=[WAITING_DOCUMENTS],
     ),
     params={"library": Param(True, type="boolean", description="Take the reports that ship as well")},
     doc_md=DOC,

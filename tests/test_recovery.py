@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from contextlib import suppress
 
 import pandas as pd
 import psutil
@@ -52,18 +53,14 @@ def drop(settings, name):
     rows.to_csv(landing.inbox / f"{name}.csv", index=False)
 
 
-def started_here(settings, word, timeout_s=90):
-    """The process of this home with a word in its command line, once there is one."""
+def descendant(word, since, timeout_s=90):
+    """Of this process, with a word in its command line, once there is one; other tests may have their own."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        for process in psutil.process_iter():
-            try:
-                if word in " ".join(process.cmdline()) and process.environ().get("TWIN_HOME") == str(
-                    settings.home
-                ):
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if word in " ".join(process.cmdline()) and process.create_time() > since:
                     return process
-            except psutil.Error:
-                continue
         time.sleep(0.1)
     raise AssertionError(f"no process like {word}")
 
@@ -89,30 +86,30 @@ def only_ingestion(airflow):
     airflow._http.patch("/dags/build_features", json={"is_paused": True}).raise_for_status()
 
 
-def kill_while_writing(settings, victim, moment):
-    jvm = started_here(settings, "SparkSubmit")
+def kill_while_writing(victim, moment, since):
+    jvm = descendant("SparkSubmit", since)
     process = {
         "spark": jvm,
         "task": psutil.Process(jvm.ppid()),
-        "scheduler": started_here(settings, "airflow scheduler"),
+        "scheduler": descendant("airflow scheduler", since),
     }[victim]
     time.sleep(moment)
     process.kill()
 
 
 def test_every_row_arrives_once_whatever_is_killed(settings):
-    moments = random.Random(SEED)
+    moments, began = random.Random(SEED), time.time()
     expected = set()
     with running_airflow(settings) as airflow:
         only_ingestion(airflow)
         for victim in ("spark", "task"):
             drop(settings, victim)
             expected.add(f"harness-{victim}")
-            kill_while_writing(settings, victim, moments.uniform(0, LATEST_S))
+            kill_while_writing(victim, moments.uniform(0, LATEST_S), began)
             settled(airflow, settings)
         drop(settings, "scheduler")
         expected.add("harness-scheduler")
-        kill_while_writing(settings, "scheduler", moments.uniform(0, LATEST_S))
+        kill_while_writing("scheduler", moments.uniform(0, LATEST_S), began)
         with pytest.raises(ServiceFailed):
             airflow.runs("ingest_harness")
     with running_airflow(settings) as airflow:

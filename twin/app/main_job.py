@@ -51,9 +51,9 @@ class Stage:
 
 def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
     """Drop the samples, ask for the reports, and wait until the assets have brought everything to its end."""
-    _drop_samples(settings)
     now, began = datetime.now(UTC), time.monotonic()
     with console.status("starting Airflow") as status, running_airflow(settings) as airflow:
+        _drop_samples(settings)
         airflow.wait_for_dags(DAGS)
         up = time.monotonic()
         console.print(f"Airflow is up at {airflow.url} [dim]({up - began:.0f} s)[/dim]")
@@ -199,7 +199,7 @@ def _print_summary(settings: Settings, console: Console) -> None:
     places = {
         "Data quality": summary_page(settings),
         "Answers": answers,
-        "Airflow logs": settings.home / "airflow" / "logs",
+        "Logs": settings.home / "logs",
     }
     for what, where in places.items():
         console.print(f"{what}: {where}", soft_wrap=True)

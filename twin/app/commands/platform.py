@@ -59,18 +59,23 @@ def up(
 
 
 def status(as_json: AsJson = False) -> None:
-    """What is up, since when, and where. Exit code 1 unless all of it is well."""
+    """What is up, since when, and where; and what became of the files that landed. Exit code 1 unless all of
+    it is well."""
+    from twin.app.landing import Landing
     from twin.app.platform import read_state
 
-    state = read_state(Settings.from_environment())
+    settings = Settings.from_environment()
+    state, files = read_state(settings), Landing(settings).counts()
     if as_json:
-        print(json.dumps(_figures(state)))
+        print(json.dumps(_figures(state) | {"files": files}))
     elif state is None:
         out.print("The platform is not up: `twin up` brings it up.")
     else:
         if not state.is_up:
             out.print("The platform is not up: its supervisor was killed. `twin down` ends what it left.")
         _print_services(state)
+    if not as_json:
+        out.print(f"Files: {', '.join(f'{count} {what}' for what, count in files.items())}", highlight=False)
     if state is None or not state.well:
         raise typer.Exit(1)
 
