@@ -7,6 +7,7 @@ finding does to a figure is decided by the severity, not by the checkpoint.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -117,6 +118,8 @@ def _file_context(settings: Settings) -> FileDataContext:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # nobody is told what is validated here
     import great_expectations as gx
 
+    # hundreds of lines about its own fields would hide what a run has to say
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     root = settings.home / "quality"
     root.mkdir(parents=True, exist_ok=True)
     context = gx.get_context(mode="file", project_root_dir=root)

@@ -108,7 +108,8 @@ def _print_login(settings: Settings) -> None:
 def _print_services(state: PlatformState) -> None:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
     for column in ("service", "state", "pid", "since", "url"):
-        grid.add_column(column, no_wrap=column != "state", overflow="fold")
+        # on a narrow terminal addresses fold and states stay words
+        grid.add_column(column, no_wrap=column not in ("state", "url"), overflow="fold", min_width=7)
     for one in state.services:
         colour = _COLOURS.get(one.state, "red")
         since = f"{one.since.astimezone():%d %b %H:%M}" if one.since else ""
