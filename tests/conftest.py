@@ -53,6 +53,16 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return Settings.from_environment()
 
 
+@pytest.fixture(scope="module")
+def airflow_patch() -> Iterator[pytest.MonkeyPatch]:
+    """For a module that runs an Airflow of its own: what is set for this process must not reach it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("AIRFLOW"):
+                patch.delenv(name)
+        yield patch
+
+
 @pytest.fixture(scope="session")
 def spark(_home: None) -> Iterator[SparkSession]:
     from features.session import spark_session

@@ -344,15 +344,11 @@ def poisoned_results(lake, path):
 
 
 @pytest.fixture(scope="module")
-def settings_of_home(home):
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith("AIRFLOW"):
-                patch.delenv(name)
-        patch.setenv("TWIN_HOME", str(home))
-        # the first model is minutes old
-        patch.setenv("TWIN_TRAIN_EVERY_H", "0.001")
-        yield Settings.from_environment()
+def settings_of_home(home, airflow_patch):
+    airflow_patch.setenv("TWIN_HOME", str(home))
+    # the first model is minutes old
+    airflow_patch.setenv("TWIN_TRAIN_EVERY_H", "0.001")
+    return Settings.from_environment()
 
 
 @pytest.fixture(scope="module")

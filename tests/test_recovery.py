@@ -3,7 +3,6 @@ and once."""
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import suppress
@@ -27,15 +26,11 @@ LATEST_S = 6.0
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith("AIRFLOW"):
-                patch.delenv(name)
-        patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("recovery")))
-        patch.setenv("AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY", "1")
-        patch.setenv("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "20")
-        yield Settings.from_environment()
+def settings(tmp_path_factory, airflow_patch):
+    airflow_patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("recovery")))
+    airflow_patch.setenv("AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY", "1")
+    airflow_patch.setenv("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "20")
+    return Settings.from_environment()
 
 
 def drop(settings, name):

@@ -6,6 +6,7 @@ write that is killed is repeated without reading again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +42,7 @@ class Staged:
     arrival: Arrival | None
 
 
+_LOG = logging.getLogger(__name__)
 _STAGED = TypeAdapter(Staged)
 
 
@@ -66,6 +68,8 @@ def read_and_stage(settings: Settings, found: Found) -> dict[str, Any]:
         if arrival is not None:
             landing.refuse(arrival, str(error))
         raise
+    if document.remark:
+        _LOG.warning("%s: %s", path.name, document.remark)
     card = document.card.model_copy(update={"landed": found.landed})
     staged = Staged(replace(document, card=card), arrival)
     folder = settings.home / "staging"
