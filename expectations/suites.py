@@ -86,9 +86,9 @@ def _field_rules(field: Field) -> list[Expectation]:
 
 
 def _law_rule(law: Law) -> Expectation:
-    import great_expectations.expectations as gxe
+    from expectations.law_rule import LawHolds
 
-    return gxe.UnexpectedRowsExpectation(
+    return LawHolds(
         unexpected_rows_query=law.query, description=law.description, **_named(law.name, law.severity, "")
     )
 

@@ -46,6 +46,12 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> None:
     logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget_registry() -> None:
+    """MLflow leaves in this variable where it was pointed last: at the registry of other tests."""
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
+
+
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A home of the test's own."""

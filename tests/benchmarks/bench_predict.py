@@ -58,7 +58,7 @@ def many_requests(count):
 @pytest.fixture(scope="module")
 def trained(spark):
     settings = Settings.from_environment()
-    pipeline.ingest_reports(settings)
+    pipeline.ingest_files(settings, [], library=True)
     pipeline.build_features(settings)
     pipeline.train_models(settings)
     return settings
