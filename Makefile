@@ -21,7 +21,7 @@ run: env
 	@$(BIN)/twin run
 
 test: lint
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: env
 	$(BIN)/ruff check .
