@@ -128,12 +128,13 @@ CAPTION = Law(
 NUMBER = Law(
     "number_expected",
     "error",
-    "What is measured is a number, a range, or said not to apply",
+    "What is measured, or follows from it, is a number, a range, or said not to apply",
     """
     SELECT figure_id, source_id, line, printed, 'a number' AS expected,
       concat('column ', column_header, ' of table ', table_label) AS message
     FROM {batch}
-    WHERE source_kind = 'table' AND fact_kind = 'measurement' AND qualifier = 'text' AND value IS NULL
+    WHERE source_kind = 'table' AND fact_kind IN ('measurement', 'derived') AND qualifier = 'text'
+      AND value IS NULL
     """,
 )
 

@@ -426,7 +426,8 @@ def test_bad_rows_are_quarantined_and_good_ones_arrive(landed, lake):
     _, bad = landed
     quarantined = lake.pandas(TABLES["quarantine"]).query(f"source_id == '{HUB}'")
     trusted = lake.pandas(TABLES["measurements"]).query(f"source_id == '{HUB}'")
-    assert set(bad) <= set(quarantined["line"])
+    broken = {one.figure_id for one in shipped_figures(HUB) if one.origin.line in bad}
+    assert broken <= set(quarantined["figure_id"])
     assert not set(quarantined["figure_id"]) & set(trusted["figure_id"])
     assert len(quarantined) + len(trusted) == len(shipped_figures(HUB))
     good = {one.origin.line for one in shipped_figures(HUB)} - set(quarantined["line"])

@@ -104,7 +104,8 @@ def test_a_label_that_contradicts_its_caption(accused):
 
 def test_a_cell_that_is_no_number(accused):
     rows = [figure(1, "12"), figure(2, "lots"), figure(3, "N/A"), figure(4, "60-80")]
-    assert accused("number_expected", *rows) == [2]
+    total = figure(5, "lost", fact_kind="derived")
+    assert accused("number_expected", *rows, total) == [2, 5]
 
 
 def test_a_value_outside_its_metrics_range(accused):

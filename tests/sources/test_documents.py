@@ -7,7 +7,7 @@ import pytest
 from twin.sources import document as document_module
 from twin.sources import documents as documents_module
 from twin.sources.document import Document, UnreadableDocument
-from twin.sources.documents import Refused, files_in, read_document
+from twin.sources.documents import Refused, read_document
 
 
 @pytest.fixture
@@ -83,12 +83,6 @@ def test_a_file_far_too_large_is_refused_unread(tmp_path, monkeypatch):
     path.write_text("x" * 11)
     with pytest.raises(UnreadableDocument, match="at most"):
         Document.load(path)
-
-
-def test_a_folder_stands_for_the_documents_in_it(tmp_path):
-    for name in ("b.txt", "a.pdf", "c.csv"):
-        (tmp_path / name).touch()
-    assert [path.name for path in files_in([tmp_path])] == ["a.pdf", "b.txt"]
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ _LOOK_EVERY_S = 5
 
 
 class InboxTrigger(BaseEventTrigger):
-    """An event when the files of a kind that wait become others; and, for `again_s` seconds later each time,
-    while some still do."""
+    """An event when a file of a kind has come; with `again_s`, once more every so many seconds while one
+    waits."""
 
     def __init__(self, kind: str, again_s: float | None = None) -> None:
         super().__init__()

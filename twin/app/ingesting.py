@@ -18,7 +18,7 @@ from twin.app.landing import Arrival, Landing
 from twin.core.settings import Settings
 from twin.core.tables import DOCUMENTS, FIGURES
 from twin.sources.documents import ReadDocument, Refused, shipped_documents
-from twin.sources.files import Kind, files_in, read_file
+from twin.sources.files import Kind, files_in, kind_of, read_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,8 @@ def files_to_read(settings: Settings, kind: Kind) -> list[Found]:
     landing.open()
     found = [Found(name, landed=True) for name in landing.waiting(kind)]
     if kind == "report" and settings.reports:
-        found += [Found(str(path), landed=False) for path in files_in([settings.reports])]
+        library = [path for path in files_in([settings.reports]) if kind_of(path) == kind]
+        found += [Found(str(path), landed=False) for path in library]
     return found
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from twin.core.measurement import CataloguedDocument, PrintedFigure
 from twin.sources.declarations import Report, reports
-from twin.sources.document import SUFFIXES, Document, UnreadableDocument
+from twin.sources.document import Document, UnreadableDocument
 from twin.sources.interpreting import BadReference, interpret
 from twin.sources.layouts import MissingTable
 from twin.sources.reading import MissingStatement, read_figures, read_unknown, recognise
@@ -50,17 +49,6 @@ def read_document(path: Path, source_id: str | None = None) -> ReadDocument:
 def shipped_documents() -> list[ReadDocument]:
     """The reports that the platform ships, as their documents were read."""
     return [_shipped(report) for report in reports().values()]
-
-
-def files_in(paths: Iterable[Path]) -> list[Path]:
-    """Files as given; of a folder, the documents in it."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        else:
-            found.append(path)
-    return found
 
 
 def _chosen(document: Document, source_id: str | None) -> Report | None:
