@@ -12,12 +12,12 @@ import numpy as np
 from twin.calibration.calibration import Calibration, believed
 from twin.calibration.domain import Domain, outside, too_far
 from twin.calibration.evaluating import Evaluated
-from twin.calibration.physics import Physics
+from twin.calibration.physics import Physics, demands_of
 from twin.core.columns import Codes, Columns, Texts, without_text
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT, Answers, Excuse, Prediction
 from twin.queueing.network import Array, BadNetwork
-from twin.systems.model import Batch, System, Target
+from twin.systems.model import Batch, Demands, System, Target
 from twin.systems.registry import BY_FAMILY
 from twin.systems.transfer import Transfer, transfer
 
@@ -65,7 +65,7 @@ class Foretold:
 class AnalyticPredictor:
     def __init__(self, calibrations: Mapping[str, Calibration], table_version: int = 0) -> None:
         self._calibrations = calibrations
-        self._table_version = table_version
+        self.table_version = table_version
 
     def predict(
         self, configurations: Sequence[Configuration], target: str = THROUGHPUT
@@ -78,10 +78,10 @@ class AnalyticPredictor:
         return {one.metric: self.predict([configuration], one.metric)[0] for one in system.told}
 
     def answer(self, columns: Columns, target: str) -> Answers:
-        answers = Answers.none(columns.size, PREDICTOR, target, self._table_version)
+        answers = Answers.none(columns.size, PREDICTOR, target, self.table_version)
         for system, rows in by_system(columns):
             foretold = self.foretell(system, columns.only(rows), target)
-            answers.put(rows, self._with_intervals(system, foretold, target))
+            answers.put(rows, self.with_intervals(system, foretold, target))
         return answers
 
     def calibration(self, system: System) -> Calibration:
@@ -97,6 +97,11 @@ class AnalyticPredictor:
         at, *moved = target.to_scale(physics.at_each(calibration.logs + steps)[metric])[:, 0]
         slopes = (np.array(moved) - at) / _STEP
         return {one.parameter: float(slope) for one, slope in zip(calibration.demands, slopes, strict=True)}
+
+    def fitted(self, system: System, columns: Columns) -> tuple[Batch, Demands]:
+        """Configurations of one system with the demands that its physics has for them."""
+        calibration = self.calibration(system)
+        return Batch(columns, _moved(columns, calibration)), demands_of(system, calibration.logs)
 
     def foretell(self, system: System, columns: Columns, metric: str) -> Foretold:
         """Of configurations of one system."""
@@ -147,10 +152,12 @@ class AnalyticPredictor:
             excuse=np.where(known, evaluated.unmeasured(target), inapplicable),
         )
 
-    def _with_intervals(self, system: System, foretold: Foretold, metric: str) -> Answers:
+    def with_intervals(
+        self, system: System, foretold: Foretold, metric: str, predictor: str = PREDICTOR
+    ) -> Answers:
         answers = answers_from(
             foretold, foretold.value, _INNER * foretold.spread, _OUTER * foretold.spread,
-            predictor=PREDICTOR, target=metric, table_version=self._table_version,
+            predictor=predictor, target=metric, table_version=self.table_version,
         )  # fmt: skip
         answered = without_text(foretold.excuse)
         answers.model_version[answered] = self.calibration(system).fitted_on

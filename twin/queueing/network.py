@@ -23,6 +23,17 @@ Kind = Literal["cpu", "serial", "log", "disk", "pipe", "delay"]
 
 
 @dataclass(frozen=True)
+class Locks:
+    """What stands behind a station whose customers are divided among `count` locks. Each is held for `hold`
+    seconds, and so is one of the `disks` that all have in common, any by chance, or a disk of its own where
+    there is no end of them. The formula knows a mean hold and a number of holders, the simulator plays it."""
+
+    count: Quantity
+    hold: Quantity
+    disks: Quantity
+
+
+@dataclass(frozen=True)
 class Station:
     """Where messages are served. With j customers it works min(j, servers) times as fast as with one.
 
@@ -35,6 +46,7 @@ class Station:
     demand: Quantity
     background: Quantity = 0.0
     servers: Quantity = 1.0
+    locks: Locks | None = None
 
 
 def cpu(demand: Quantity, processors: Quantity, background: Quantity = 0.0, name: str = "cpu") -> Station:
@@ -42,7 +54,7 @@ def cpu(demand: Quantity, processors: Quantity, background: Quantity = 0.0, name
 
 
 def serial(name: str, demand: Quantity) -> Station:
-    """A thread or a lock: one customer at a time."""
+    """A thread or a lock: one customer at a time. With several servers each customer has one of its own."""
     return Station(name, "serial", demand)
 
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from twin.core.columns import Texts
+from twin.core.configuration import Configuration
 from twin.queueing.bounds import capacity
 from twin.queueing.network import Array, Limit, Network, Quantity, cpu, disk, log, pipe
+from twin.simulation.storm import Recovery, Storm, recover
+from twin.simulation.transient import Course, Scenario, Transient
 from twin.systems.model import (
     Batch,
     Demands,
     Evaluation,
+    Fitted,
     Parameter,
     System,
     Target,
@@ -51,9 +55,8 @@ PARAMETERS = (
     Parameter("agent_start", "share", 0.5, 0.5, "an untrusted start connects to an agent as well, line 456"),
     Parameter("process_ms", "ms", 300, 0.5, "a process with the product's libraries, at 700 MHz"),
     Parameter("failed_effort", "share", 0.5, 0.5, "a start that fails is on average half done, line 479"),
-    Parameter(
-        "bunching", "share", 0.5, 0.5, "timers set by one outage: between evenly spread and all at once"
-    ),
+    # the simulator alone needs it: whom the hub does not turn to for so long gives up
+    Parameter("patience", "s", 20, 0.5, "a connection is tried for 3, 6 and 12 seconds before it fails"),
     Parameter(
         "error_writes", "writes", 2, 0.3, "an appended error message: the file and its directory entry"
     ),
@@ -72,9 +75,8 @@ PARAMETERS = (
 
 def evaluate(batch: Batch, demands: Demands) -> Evaluation:
     cpus, channels = batch.number("cpus"), _channels(batch)
-    # however busy the upkeep keeps the machine, message threads get their turn among those of the channels
-    turn = PRINTED["driving_applications"] / (PRINTED["driving_applications"] + channels)
-    upkeep = np.minimum(_upkeep(batch, demands), cpus * (1 - turn))
+    each, crowding = _upkeep(batch, demands)
+    upkeep = np.minimum(channels * (each + crowding * channels), _most_upkeep(batch))
     messages = _messages(batch, demands, cpus - upkeep)
     running = solved(messages, batch)
     work = upkeep + running.throughput * messages.stations[0].demand
@@ -93,7 +95,6 @@ def evaluate(batch: Batch, demands: Demands) -> Evaluation:
         capacity(storm).min(axis=0),
         capacity(ebb).min(axis=0),
         demands["failed_effort"],
-        demands["bunching"],
     )
     restart = np.where(heap_suffices, restart, np.nan)
     scratchpads = channels * demands["scratchpad_writes"] * _write_ms(batch, demands) / 1000
@@ -134,12 +135,18 @@ def _messages(batch: Batch, demands: Demands, processors: Array) -> Network:
     )
 
 
-def _upkeep(batch: Batch, demands: Demands) -> Array:
-    """Processors that running channels keep busy, messages or not."""
-    crowding = 1 + demands["crowding"] * batch.number("channel_pairs") / 1000
-    each_ms = demands["upkeep_ms_per_s"] * crowding + demands["heartbeat_ms"] / batch.number("heartbeat_s")
-    agent = np.where(batch.flag("trusted"), 1, 1 + demands["agent_upkeep"])
-    return batch.cpu_ratio * _channels(batch) * each_ms * agent / 1000
+def _upkeep(batch: Batch, demands: Demands) -> tuple[Array, Array]:
+    """Processors that running channels keep busy, messages or not: r channels take r (each + crowding r)."""
+    agent = batch.cpu_ratio * np.where(batch.flag("trusted"), 1, 1 + demands["agent_upkeep"]) / 1000
+    alone_ms = demands["upkeep_ms_per_s"] + demands["heartbeat_ms"] / batch.number("heartbeat_s")
+    crowding_ms = demands["upkeep_ms_per_s"] * demands["crowding"] / 1000 / PRINTED["channels_per_pair"]
+    return agent * alone_ms, agent * crowding_ms
+
+
+def _most_upkeep(batch: Batch) -> Array:
+    """However busy the upkeep keeps the machine, message threads get their turn among the channels'."""
+    turn = PRINTED["driving_applications"] / (PRINTED["driving_applications"] + _channels(batch))
+    return batch.number("cpus") * (1 - turn)
 
 
 def start_storm(batch: Batch, demands: Demands, processors: Array) -> Network:
@@ -168,35 +175,113 @@ def start_storm(batch: Batch, demands: Demands, processors: Array) -> Network:
 
 
 def restart_time(
-    channels: Array, interval: Array, at_first: Array, at_last: Array, failed: Quantity, bunched: Quantity
+    channels: Array, interval: Array, at_first: Array, at_last: Array, failed: Quantity
 ) -> Array:
     """Seconds until all channels run when c starts a second are possible, from `at_first`, when none runs,
     down to `at_last`, when the upkeep of all has come back; NaN where they never come back.
 
     n waiting channels try n / interval times a second. If that is more than c, then k of them succeed: all
     effort is spent when k + failed (n / interval - k) = c. This flood ends when one interval is long enough
-    for all that are left. The interval passes, and what is bunched at its end is worked off after it. Both k
-    and c are linear in n, so channels take their number over the logarithmic mean of the rates at both ends.
+    for all that are left, and then it passes. Both k and c are linear in n, so channels take their number
+    over the logarithmic mean of the rates at both ends.
     """
     tries = channels / interval
     flooded = tries > at_first
     starting = (at_last > 0) & (~flooded | (at_first > failed * tries))
     draining = starting & flooded
-    at_last = np.where(starting, at_last, 1)
     left = np.where(
         draining, channels * at_last / np.where(draining, tries - at_first + at_last, 1), channels
     )
-    turning = np.where(draining, left / interval, np.where(starting, at_first, 1))
-    succeeding = np.where(draining, (at_first - failed * tries) / np.maximum(1 - failed, 1e-9), turning)
+    turning = np.where(draining, left / interval, 1.0)
+    succeeding = np.where(draining, (at_first - failed * tries) / np.maximum(1 - failed, 1e-9), 1.0)
     flood = (channels - left) / _log_mean(succeeding, turning)
-    rest = bunched * left / _log_mean(turning, at_last)
-    return np.where(starting, flood + interval + rest, np.nan)
+    return np.where(starting, flood + interval, np.nan)
 
 
 def _log_mean(one: Array, other: Array) -> Array:
     apart = np.log(one / other)
     near = np.abs(apart) < 1e-8
     return other * np.where(near, 1 + apart / 2, np.expm1(apart) / np.where(near, 1, apart))
+
+
+def storm_of(batch: Batch, demands: Demands, at: int = 0, second_hub: bool = False) -> Storm:
+    """Configuration `at` as the simulator plays it: the same work, channel by channel."""
+    starts = start_storm(batch, demands, batch.number("cpus"))
+    messages = _messages(batch, demands, batch.number("cpus"))
+    at_work, *elsewhere = messages.rows("demand")[:, at]
+    start_work, error_writing = starts.rows("demand")[:, at]
+    each, crowding = _upkeep(batch, demands)
+    (heap,) = starts.limits
+    interval = float(batch.number("retry_interval_s")[at])
+    paced = batch.number("offered_rate_msgs_per_s", absent=np.inf) * demands["delivered"]
+    return Storm(
+        channels=int(_channels(batch)[at]),
+        processors=float(batch.number("cpus")[at]),
+        start_work=float(start_work),
+        connect_work=float(start_work * min(_one(demands["failed_effort"], at), 1.0)),
+        error_writing=float(error_writing),
+        patience=_one(demands["patience"], at),
+        retry_interval=interval,
+        heartbeat=float(batch.number("heartbeat_s")[at]),
+        room=_one(np.divide(heap.capacity, heap.per_customer), at),
+        upkeep_each=_one(each, at),
+        upkeep_crowding=_one(crowding, at),
+        most_upkeep=float(_most_upkeep(batch)[at]),
+        applications=int(PRINTED["driving_applications"]),
+        # without an offered rate an application sends its next message as soon as it has its reply
+        pace=float(PRINTED["driving_applications"] / paced[at]),
+        message_work=float(at_work),
+        message_rest=float(sum(elsewhere)),
+        caught=_one(demands["message_lag"], at) * interval,
+        second_hub=second_hub,
+    )
+
+
+def _transient(configuration: Configuration, fitted: Fitted, scenario: Scenario) -> Transient:
+    """The network near the hub is cut and comes back when the last channel is down."""
+    batch, demands = fitted([configuration])
+    storm = storm_of(batch, demands, second_hub=scenario.second_hub)
+    seen = recover(storm, scenario.seed)
+    back = [(0.0, "network back"), (-seen.outage, "network cut")]
+    if seen.channel_recovery is not None:
+        back.append((seen.channel_recovery, "all channels"))
+    if seen.throughput_recovery:
+        back.append((seen.throughput_recovery, "full throughput"))
+    return Transient(
+        title=f"{configuration.flat()['channel_pairs']} channel pairs after a network failure",
+        time=seen.time,
+        courses=(
+            Course("channels that run", "", seen.running),
+            Course("messages", "msgs/s", seen.messages),
+            Course("processors in use", "%", 100 * seen.busy / storm.processors),
+            Course("starts given up", "1/s", seen.given_up),
+        ),
+        marks=back,
+        metrics={
+            "channels_down_s": seen.dropped,
+            "channel_recovery_s": seen.channel_recovery,
+            "throughput_recovery_s": seen.throughput_recovery,
+            "recovered": float(seen.channel_recovery is not None),
+            "failure_files_seen": float(seen.heap_ran_out),
+        },
+        verdict=_verdict(storm, seen),
+    )
+
+
+def _verdict(storm: Storm, seen: Recovery) -> str:
+    if seen.channel_recovery is not None:
+        return f"All {storm.channels} channels run {seen.channel_recovery:.0f} s after the network is back."
+    missing = f"{storm.channels - seen.running[-1]:.0f} of {storm.channels} channels"
+    watched = f"{seen.time[-1] / 60:.0f} minutes after the network is back {missing}"
+    if seen.heap_ran_out:
+        return f"{watched} still fail: the desktop heap has no room for more than {storm.room:.0f}."
+    if storm.error_writing * storm.channels > storm.retry_interval:
+        return f"{watched} still fail: writing their errors takes longer than a retry interval."
+    return f"{watched} still fail: starts that are given up take the processors from the others."
+
+
+def _one(quantity: Quantity, at: int) -> float:
+    return float(quantity if np.ndim(quantity) == 0 else np.asarray(quantity)[at])
 
 
 def _channels(batch: Batch) -> Array:
@@ -237,6 +322,7 @@ SYSTEM = System(
     parameters=PARAMETERS,
     evaluate=evaluate,
     regimes=_regimes,
+    transient=_transient,
     # timers: the physics is the same however slow they are
     reach={"retry_interval_s": 60, "heartbeat_s": 60},
 )

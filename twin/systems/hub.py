@@ -16,12 +16,16 @@ from scipy.special import gammaln
 
 from twin.core.columns import Texts
 from twin.core.configuration import Configuration
-from twin.queueing.network import Array, Network, Station, cpu, delay, log
+from twin.queueing.network import Array, Locks, Network, Station, cpu, delay, log
 from twin.queueing.solving import solve
+from twin.simulation.failover import fail_over
+from twin.simulation.playing import model_of
+from twin.simulation.transient import Course, Scenario, Transient
 from twin.systems.model import (
     Batch,
     Demands,
     Evaluation,
+    Fitted,
     Parameter,
     Refusal,
     System,
@@ -32,6 +36,8 @@ from twin.systems.model import (
 from twin.systems.standard import evaluated
 
 _MS = 1e-3
+# the share of what a box can do for both when one of them fails, where no load is told
+_TAKEN_OVER = 0.8
 _STRIPE_DISKS = printed_constants("hub")["stripe_disks"]
 
 _PARAMETERS = (
@@ -76,6 +82,10 @@ class _Box:
     wake_up: Array
     log_hold: Array
     logs: Array
+    # what the two stand for
+    queue_managers: Array
+    lock_hold: Array
+    log_disks: Array
     queue_write: Array
     queue_disks: Array
     # processors that an engine takes while it waits for a disk
@@ -83,6 +93,11 @@ class _Box:
 
     def only(self, rows: npt.NDArray[np.int64]) -> _Box:
         return _Box(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @property
+    def locks(self) -> Locks:
+        """Each queue manager has a log of its own."""
+        return Locks(self.queue_managers, self.lock_hold, self.log_disks)
 
     def engines_alone(self, processors: Array) -> Network:
         """What the engines do with the processors that the others leave to them."""
@@ -96,7 +111,7 @@ class _Box:
     def whole(self, polling: Array) -> Network:
         stations = (
             cpu(self.engine_cpu, self.processors, self.beside_cpu + polling),
-            log(self.log_hold, self.logs),
+            Station("log", "log", self.log_hold, servers=self.logs, locks=self.locks),
             delay("wake-up", self.wake_up),
             # queues are written behind the engines: nobody waits for it until the disks have no time left
             Station("queue disks", "disk", 0.0, self.queue_write, self.queue_disks),
@@ -106,12 +121,16 @@ class _Box:
 
 def evaluate(batch: Batch, demands: Demands) -> Evaluation:
     write = _write_time(batch, demands)
-    box = _box(batch, demands, write)
-    found = evaluated(box.whole(_polling(box)), batch)
+    found = evaluated(_box_network(batch, demands), batch)
     rate, idle = found.metrics["throughput_msgs_per_s"], found.metrics["cpu_idle_pct"]
     # an idle processor waits for a disk while any write is under way; they start at random
     any_write = -np.expm1(-rate * write * demands["writes"])
     return Evaluation({**found.metrics, "io_wait_pct": idle * any_write}, found.solution)
+
+
+def _box_network(batch: Batch, demands: Demands) -> Network:
+    box = _box(batch, demands, _write_time(batch, demands))
+    return box.whole(_polling(box))
 
 
 def _box(batch: Batch, demands: Demands, write: Array) -> _Box:
@@ -124,19 +143,23 @@ def _box(batch: Batch, demands: Demands, write: Array) -> _Box:
     work = batch.cpu_ratio * (1 + demands["cold_cache"] * other_manager) * _MS
     work *= np.where(batch.flag("failed_over"), demands["fail_over_cpu"], 1)
     # the lock is held over the write
-    hold = batch.cpu_ratio * demands["log_lock"] * _MS + write
     handover = 1 + demands["handover"] * (engines - 1)
+    hold = (batch.cpu_ratio * demands["log_lock"] * _MS + write) * handover
     striped = batch.is_("disk_layout", "striped")
     # the stripes of the other box fail over with its queue managers
     stripes = np.where(batch.flag("failed_over"), 2.0, 1.0)
+    stripe_disks = 1 + demands["stripe_width"]
     return _Box(
         engines=queue_managers * engines,
         processors=processors,
         engine_cpu=work * (demands["engine_cpu"] + demands["cpu_per_kb"] * kb),
         beside_cpu=work * demands["beside_cpu"] * (1 + demands["rival_engine"] * other_engine),
         wake_up=demands["wake_up"] * taken * _MS,
-        log_hold=hold * handover / np.where(striped, 1.0, _logs_in_use(queue_managers, engines)),
-        logs=np.where(striped, _writes_apart(queue_managers, stripes, demands), queue_managers),
+        log_hold=hold / np.where(striped, 1.0, _logs_in_use(queue_managers, engines)),
+        logs=np.where(striped, _writes_apart(queue_managers, stripes, stripe_disks), queue_managers),
+        queue_managers=queue_managers,
+        lock_hold=hold,
+        log_disks=np.where(striped, stripes * stripe_disks, np.inf),
         # the pages that a message changes go out together; a stripe, spread over its disks, does one such
         # write at a time
         queue_write=write,
@@ -152,9 +175,8 @@ def _write_time(batch: Batch, demands: Demands) -> Array:
     return (force_ms * forces + demands["log_per_kb"] * batch.number("message_bytes") / 1024) * _MS
 
 
-def _writes_apart(queue_managers: Array, stripes: Array, demands: Demands) -> Array:
+def _writes_apart(queue_managers: Array, stripes: Array, disks: Array) -> Array:
     """Striped logs: how many write at once, when writes that meet on a disk wait for each other."""
-    disks = 1 + demands["stripe_width"]
     return stripes * disks * (1 - (1 - 1 / disks) ** (queue_managers / stripes))
 
 
@@ -227,6 +249,47 @@ def _foretold(configuration: Configuration) -> str | None:
     return f"fail-over of the {disks.disk_layout} {disks.log_disk} hub from normal operation"
 
 
+def _transient(configuration: Configuration, fitted: Fitted, scenario: Scenario) -> Transient:
+    """One of the two boxes fails. Where no load is told it is one that the other can just take over."""
+    flat = {name: value for name, value in configuration.flat().items() if value is not None}
+    offered = flat.pop("offered_rate_msgs_per_s", None)
+    managers = flat["queue_managers"] // 2 if flat["failed_over"] else flat["queue_managers"]
+    alone = flat | {"failed_over": False, "queue_managers": max(managers, 1)}
+    together = flat | {"failed_over": True, "queue_managers": 2 * max(managers, 1)}
+    batch, demands = fitted([Configuration.from_flat(alone), Configuration.from_flat(together)])
+    network = _box_network(batch, demands)
+    most = float(solve(network).throughput[1])
+    own = offered or _TAKEN_OVER * most / 2
+    seen = fail_over(
+        model_of(network, 0, own), model_of(network, 1, 2 * own),
+        scenario.takeover_s, most - 2 * own, scenario.seed,
+    )  # fmt: skip
+    marks = [(0.0, "a box fails"), (scenario.takeover_s, "the other takes over")]
+    if seen.normal_again is None:
+        verdict = f"The backlog never ends: it grows by {seen.growth:.1f} messages a second."
+    else:
+        marks.append((seen.normal_again, "backlog worked off"))
+        after = f"{seen.normal_again:.0f} s after the failure"
+        verdict = f"The backlog of {seen.backlog.max():.0f} messages is worked off {after}."
+    return Transient(
+        title=f"Two boxes with {own:.0f} messages a second each, one fails",
+        time=seen.time,
+        courses=(
+            Course("messages", "msgs/s", seen.messages),
+            Course("messages waiting or under way", "", seen.backlog),
+            Course("response time, 95th percentile", "s", seen.response_p95),
+        ),
+        marks=marks,
+        metrics={
+            "offered_rate_msgs_per_s": own,
+            "backlog_msgs": float(seen.backlog.max()),
+            "normal_again_s": seen.normal_again,
+            "growth_msgs_per_s": seen.growth,
+        },
+        verdict=verdict,
+    )
+
+
 SYSTEM = System(
     name="hub",
     title="Rules hub, MQSeries Integrator V1.1 on Solaris",
@@ -242,4 +305,5 @@ SYSTEM = System(
     refusals=_REFUSALS,
     regimes=_regimes,
     foretold=_foretold,
+    transient=_transient,
 )

@@ -16,6 +16,7 @@ from twin.core.columns import Columns, Texts
 from twin.core.configuration import Configuration
 from twin.queueing.network import Array, Flags, Quantity
 from twin.queueing.solving import Solution
+from twin.simulation.transient import Scenario, Transient
 from twin.systems.transfer import Transfer, ratings
 
 
@@ -88,6 +89,10 @@ class Demands:
         return picked
 
 
+# makes a batch of some configurations, with the demands that were fitted for them
+Fitted = Callable[[Sequence[Configuration]], "tuple[Batch, Demands]"]
+
+
 class Batch:
     """Configurations of a system as columns, and how their machines differ from the measured one."""
 
@@ -145,6 +150,8 @@ class System:
     regimes: Callable[[Batch], Texts] | None = None
     # rows that should follow from the others: what to call them when they are foretold, else None
     foretold: Callable[[Configuration], str | None] | None = None
+    # what happens when something fails, second by second
+    transient: Callable[[Configuration, Fitted, Scenario], Transient] | None = None
     # how many times the greatest measured value of a column the physics is trusted to reach
     reach: Mapping[str, float] = field(default_factory=dict)
 

@@ -1,0 +1,125 @@
+"""The simulated predictor: physics with fitted demands, played out instead of computed.
+
+Where the formula is exact both say the same. Where it approximates, its answer is moved by what the simulator
+finds the rate or the response time to be instead. The doubt about the demands stays what it was; that of the
+simulation comes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from twin.calibration.predictor import AnalyticPredictor, Foretold, by_system
+from twin.core.columns import Columns, without_text
+from twin.core.configuration import Configuration
+from twin.core.fields import fields_of
+from twin.core.prediction import THROUGHPUT, Answers, Excuse, Prediction
+from twin.queueing.network import BadNetwork
+from twin.queueing.solving import Solution
+from twin.simulation.playing import model_of
+from twin.simulation.running import Estimate, Unstable, estimate, simulate
+from twin.simulation.transient import Scenario
+from twin.systems.model import Batch, Demands, System
+
+PREDICTOR = "simulated"
+# of each configuration: a few hundredths of a second
+_RUNS, _MESSAGES = 4, 5_000
+_OF_TRANSIENTS = ("channel_recovery_s", "throughput_recovery_s")
+_TRANSIENTS = 3
+
+
+class SimulatedPredictor:
+    def __init__(self, analytic: AnalyticPredictor) -> None:
+        self._analytic = analytic
+
+    def predict(
+        self, configurations: Sequence[Configuration], target: str = THROUGHPUT
+    ) -> list[Prediction | Excuse]:
+        return self.answer(Columns.of(configurations), target).typed()
+
+    def answer(self, columns: Columns, target: str) -> Answers:
+        answers = Answers.none(columns.size, PREDICTOR, target, self._analytic.table_version)
+        for system, rows in by_system(columns):
+            part = columns.only(rows)
+            foretold = self._played(system, part, self._analytic.foretell(system, part, target))
+            answers.put(rows, self._analytic.with_intervals(system, foretold, target, PREDICTOR))
+        return answers
+
+    def _played(self, system: System, columns: Columns, formula: Foretold) -> Foretold:
+        """The formula's answers, moved to what the simulator finds."""
+        rows = np.flatnonzero(without_text(formula.excuse))
+        if formula.target is None or not len(rows):
+            return formula
+        metric = formula.target.metric
+        moved = replace(
+            formula, value=formula.value.copy(), doubt=formula.doubt.copy(), excuse=formula.excuse.copy()
+        )
+        batch, demands = self._analytic.fitted(system, columns.only(rows))
+        solution = system.evaluate(batch, demands).solution
+        for at, row in enumerate(rows):
+            try:
+                if metric in _OF_TRANSIENTS:
+                    found = self._recovery(system, columns.only(rows[at : at + 1]), metric)
+                elif solution is None:
+                    raise BadNetwork("nothing of it queues: there is nothing to simulate")
+                else:
+                    formula_says = formula.target.from_scale(formula.value[[row]])[0]
+                    found = _steady(solution, at, batch, metric, float(formula_says))
+            except BadNetwork as error:
+                moved.excuse[row] = str(error)
+                continue
+            relative = formula.target.scale == "relative"
+            moved.value[row] = formula.target.to_scale(np.array([found.value]))[0]
+            error_sd = found.half_width / 2 / (found.value if relative else 1.0)
+            moved.doubt[row] = np.hypot(formula.doubt[row], error_sd)
+        return moved
+
+    def _recovery(self, system: System, columns: Columns, metric: str) -> Estimate:
+        if system.transient is None:
+            raise BadNetwork(f"the simulator does not tell {metric}")
+        told = columns.row(0, [field.name for field in fields_of(Configuration)])
+        configuration = Configuration.from_flat(
+            {name: value for name, value in told.items() if value is not None}
+        )
+
+        def fitted(some: Sequence[Configuration]) -> tuple[Batch, Demands]:
+            return self._analytic.fitted(system, Columns.of(some))
+
+        times = []
+        for seed in range(1, _TRANSIENTS + 1):
+            transient = system.transient(configuration, fitted, Scenario(seed))
+            time = transient.metrics.get(metric)
+            if time is None:
+                raise BadNetwork(transient.verdict)
+            times.append(time)
+        return estimate(times)
+
+
+def _steady(solution: Solution, at: int, batch: Batch, metric: str, formula: float) -> Estimate:
+    """At the offered rate where that can be sustained, else at its own pace, as the formula does it."""
+    rate, response = float(solution.throughput[at]), float(solution.response[at])
+    if metric == "cpu_ms_per_msg":
+        # an input of the simulation, and not a result
+        return Estimate(formula, 0.0)
+    offered = float(batch.number("offered_rate_msgs_per_s")[at])
+    held = np.isfinite(offered) and not solution.saturated[at]
+    found = simulate(
+        model_of(solution.network, at, offered if held else None), runs=_RUNS, messages=_MESSAGES
+    )
+    if isinstance(found, Unstable):
+        if metric != "throughput_msgs_per_s":
+            raise BadNetwork(f"the backlog grows by {found.growth:.3g} messages a second")
+        return Estimate(formula * found.served / rate, 0.0)
+    if metric == "throughput_msgs_per_s":
+        return found.throughput.times(formula / rate)
+    if metric == "response_ms":
+        return found.response.times(formula / response)
+    if metric == "cpu_busy_pct":
+        return found.throughput.times(formula / rate)
+    if metric == "cpu_idle_pct":
+        busy = found.throughput.times((100 - formula) / rate)
+        return Estimate(max(100 - busy.value, 0.0), busy.half_width)
+    raise BadNetwork(f"the simulator does not tell {metric}")

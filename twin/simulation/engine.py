@@ -1,0 +1,364 @@
+"""The compiled event loop.
+
+Each station keeps its own services in a heap, by the time at which they end; a tournament over the stations
+tells whose comes first. So an event costs the logarithm of what is in service at one station plus that of
+the number of stations. Whoever is served in turn waits in a linked list. All state lies in arrays: the loop
+stops after a number of messages or at a time, and goes on later as if nothing had been.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from twin.simulation.heaps import pop, push
+from twin.simulation.model import Act, Discipline, Origin
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+# the compiler wants plain numbers
+_SHARED, _IN_TURN, _GROUPED = int(Discipline.SHARED), int(Discipline.IN_TURN), int(Discipline.GROUPED)
+_VISIT, _TAKE = int(Act.VISIT), int(Act.TAKE)
+_GIVE_BACK, _LEAVE_BEHIND = int(Act.GIVE_BACK), int(Act.LEAVE_BEHIND)
+_CLOSED, _OPEN = int(Origin.CLOSED), int(Origin.OPEN)
+_NOBODY = -1
+
+
+class Stopped(IntEnum):
+    """Why the loop returned."""
+
+    ENOUGH_MESSAGES = 0
+    TIME = 1
+    # more jobs at once than there is room for
+    FULL = 2
+    # everybody waits for somebody
+    STUCK = 3
+
+
+class Plan(NamedTuple):
+    """What does not change while it runs, but between two runs of the loop it may."""
+
+    # per station
+    discipline: Whole
+    servers: Floats
+    heap_start: Whole
+    # per step
+    act: Whole
+    # the first of equal stations and how many there are; for a job left behind, its class
+    station: Whole
+    copies: Floats
+    mean: Floats
+    # per class
+    first_step: Whole
+    origin: Whole
+    rate: Floats
+    # 1 / variation² of all service times: 1 exponential, 0 stands for no variation
+    shape: float
+
+
+class State(NamedTuple):
+    """Everything that changes."""
+
+    clock: Floats
+    # messages completed; the first free job; the first and the last of those who can go on at once; jobs
+    # from outside that are under way
+    counts: Whole
+    # per station: who is there, in service or not; seconds of presence and of busy servers so far
+    present: Whole
+    serving: Whole
+    presence: Floats
+    business: Floats
+    seen_at: Floats
+    # per station: service that each of those present has received so far, when all are served at once
+    served: Floats
+    heap_end: Floats
+    heap_job: Whole
+    first: Whole
+    last: Whole
+    # per job
+    behind: Whole
+    at_step: Whole
+    job_class: Whole
+    began: Floats
+    work: Floats
+    # when the next service of each station ends, then when the next job of each open class comes
+    due: Floats
+    winner: Whole
+    # per completed message
+    response: Floats
+    ended: Floats
+    message_class: Whole
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _announce(source, time, due, winner):  # type: ignore[no-untyped-def]
+    """Who is next, after the time of one source has changed."""
+    due[source] = time
+    node = (len(due) + source) >> 1
+    leaves = len(due)
+    while node >= 1:
+        left, right = 2 * node, 2 * node + 1
+        one = left - leaves if left >= leaves else winner[left]
+        other = right - leaves if right >= leaves else winner[right]
+        winner[node] = one if due[one] <= due[other] else other
+        node >>= 1
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _drawn(mean, shape, random):  # type: ignore[no-untyped-def]
+    if shape == 1.0:
+        return mean * random.standard_exponential()
+    if shape == 0.0:
+        return mean
+    return mean * random.standard_gamma(shape) / shape
+
+
+@numba.njit(cache=True, error_model="numpy")
+def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
+    """Goes on until so many messages have been completed in all, or until that time."""
+    discipline, servers, heap_start = plan.discipline, plan.servers, plan.heap_start
+    act, station_of, copies, mean = plan.act, plan.station, plan.copies, plan.mean
+    first_step, origin, rate, shape = plan.first_step, plan.origin, plan.rate, plan.shape
+    present, serving, presence, business = state.present, state.serving, state.presence, state.business
+    seen_at, served = state.seen_at, state.served
+    heap_end, heap_job = state.heap_end, state.heap_job
+    first, last, behind = state.first, state.last, state.behind
+    at_step, job_class, began, work = state.at_step, state.job_class, state.began, state.work
+    due, winner = state.due, state.winner
+    response, ended, message_class = state.response, state.ended, state.message_class
+    stations = len(discipline)
+    now, done, free = state.clock[0], state.counts[0], state.counts[1]
+    ready, ready_last, inside = state.counts[2], state.counts[3], state.counts[4]
+    why = 0
+
+    while done < messages:
+        if ready == _NOBODY:
+            source = winner[1]
+            if due[source] > until:
+                now = until
+                why = 1
+                break
+            if due[source] == np.inf:
+                why = 3
+                break
+            now = due[source]
+            if source >= stations:
+                # a job comes from outside
+                arrived = source - stations
+                _announce(source, now + random.standard_exponential() / rate[arrived], due, winner)
+                job = free
+                if job == _NOBODY:
+                    why = 2
+                    break
+                free = behind[job]
+                inside += 1
+                job_class[job] = arrived
+                at_step[job] = first_step[arrived]
+                began[job] = now
+                behind[job] = _NOBODY
+                ready = ready_last = job
+            else:
+                k = source
+                elapsed = now - seen_at[k]
+                seen_at[k] = now
+                presence[k] += elapsed * present[k]
+                start = heap_start[k]
+                if discipline[k] == _SHARED:
+                    speed = min(1.0, servers[k] / present[k])
+                    business[k] += elapsed * speed * present[k]
+                    served[k] = heap_end[start]
+                    job = pop(start, present[k], heap_end, heap_job)
+                    present[k] -= 1
+                    if present[k] > 0:
+                        speed = min(1.0, servers[k] / present[k])
+                        _announce(k, now + (heap_end[start] - served[k]) / speed, due, winner)
+                    else:
+                        served[k] = 0.0
+                        _announce(k, np.inf, due, winner)
+                    behind[job] = _NOBODY
+                    ready = ready_last = job
+                elif discipline[k] == _IN_TURN:
+                    business[k] += elapsed * serving[k]
+                    job = pop(start, serving[k], heap_end, heap_job)
+                    present[k] -= 1
+                    serving[k] -= 1
+                    if first[k] != _NOBODY:
+                        served_next = first[k]
+                        first[k] = behind[served_next]
+                        push(now + work[served_next], served_next, start, serving[k], heap_end, heap_job)
+                        serving[k] += 1
+                    _announce(k, heap_end[start] if serving[k] > 0 else np.inf, due, winner)
+                    behind[job] = _NOBODY
+                    ready = ready_last = job
+                else:
+                    # a force has ended: whom it served goes on, and who came meanwhile goes into the next
+                    business[k] += elapsed
+                    ready = heap_job[start]
+                    ready_last = ready
+                    while behind[ready_last] != _NOBODY:
+                        ready_last = behind[ready_last]
+                    present[k] -= serving[k]
+                    serving[k] = 0
+                    if first[k] != _NOBODY:
+                        most = int(servers[k])
+                        if random.random() < servers[k] - most:
+                            most += 1
+                        heap_job[start] = first[k]
+                        served_last = first[k]
+                        serving[k] = 1
+                        while serving[k] < most and behind[served_last] != _NOBODY:
+                            served_last = behind[served_last]
+                            serving[k] += 1
+                        first[k] = behind[served_last]
+                        behind[served_last] = _NOBODY
+                        _announce(k, now + work[heap_job[start]], due, winner)
+                    else:
+                        _announce(k, np.inf, due, winner)
+
+        while ready != _NOBODY:
+            job = ready
+            ready = behind[job]
+            while True:
+                step = at_step[job]
+                at_step[job] = step + 1
+                what = act[step]
+                k = station_of[step]
+                if copies[step] > 1.0:
+                    k += int(random.random() * copies[step])
+                if what == _VISIT:
+                    work[job] = _drawn(mean[step], shape, random)
+                    elapsed = now - seen_at[k]
+                    seen_at[k] = now
+                    presence[k] += elapsed * present[k]
+                    start = heap_start[k]
+                    if discipline[k] == _SHARED:
+                        if present[k] > 0:
+                            speed = min(1.0, servers[k] / present[k])
+                            business[k] += elapsed * speed * present[k]
+                            served[k] += elapsed * speed
+                        push(served[k] + work[job], job, start, present[k], heap_end, heap_job)
+                        present[k] += 1
+                        speed = min(1.0, servers[k] / present[k])
+                        _announce(k, now + (heap_end[start] - served[k]) / speed, due, winner)
+                        break
+                    if discipline[k] == _IN_TURN:
+                        business[k] += elapsed * serving[k]
+                        present[k] += 1
+                        if serving[k] < servers[k]:
+                            push(now + work[job], job, start, serving[k], heap_end, heap_job)
+                            serving[k] += 1
+                            _announce(k, heap_end[start], due, winner)
+                            break
+                    else:
+                        present[k] += 1
+                        if serving[k] == 0:
+                            heap_job[start] = job
+                            behind[job] = _NOBODY
+                            serving[k] = 1
+                            _announce(k, now + work[job], due, winner)
+                            break
+                        business[k] += elapsed
+                    behind[job] = _NOBODY
+                    if first[k] == _NOBODY:
+                        first[k] = job
+                    else:
+                        behind[last[k]] = job
+                    last[k] = job
+                    break
+                if what == _TAKE:
+                    elapsed = now - seen_at[k]
+                    seen_at[k] = now
+                    presence[k] += elapsed * present[k]
+                    business[k] += elapsed * serving[k]
+                    present[k] += 1
+                    if serving[k] < servers[k]:
+                        serving[k] += 1
+                        continue
+                    behind[job] = _NOBODY
+                    if first[k] == _NOBODY:
+                        first[k] = job
+                    else:
+                        behind[last[k]] = job
+                    last[k] = job
+                    break
+                if what == _GIVE_BACK:
+                    elapsed = now - seen_at[k]
+                    seen_at[k] = now
+                    presence[k] += elapsed * present[k]
+                    business[k] += elapsed * serving[k]
+                    present[k] -= 1
+                    if first[k] != _NOBODY and serving[k] <= servers[k]:
+                        # it goes from hand to hand
+                        other = first[k]
+                        first[k] = behind[other]
+                        behind[other] = _NOBODY
+                        if ready == _NOBODY:
+                            ready = other
+                        else:
+                            behind[ready_last] = other
+                        ready_last = other
+                    else:
+                        serving[k] -= 1
+                    continue
+                if what == _LEAVE_BEHIND:
+                    left = free
+                    if left == _NOBODY:
+                        why = 2
+                        break
+                    free = behind[left]
+                    job_class[left] = k
+                    at_step[left] = first_step[k]
+                    began[left] = now
+                    behind[left] = _NOBODY
+                    if ready == _NOBODY:
+                        ready = left
+                    else:
+                        behind[ready_last] = left
+                    ready_last = left
+                    continue
+                # the end
+                c = job_class[job]
+                if origin[c] <= _OPEN:
+                    if done < len(response):
+                        response[done] = now - began[job]
+                        ended[done] = now
+                        message_class[done] = c
+                    done += 1
+                if origin[c] == _CLOSED:
+                    began[job] = now
+                    at_step[job] = first_step[c]
+                    continue
+                if origin[c] == _OPEN:
+                    inside -= 1
+                behind[job] = free
+                free = job
+                break
+        if why == 2:
+            break
+
+    state.clock[0] = now
+    state.counts[0] = done
+    state.counts[1] = free
+    state.counts[2] = ready
+    state.counts[3] = ready_last
+    state.counts[4] = inside
+    return why
+
+
+@numba.njit(cache=True, error_model="numpy")
+def settle(state):  # type: ignore[no-untyped-def]
+    """Find out anew who is next, after times were set from outside."""
+    for source in range(len(state.due)):
+        _announce(source, state.due[source], state.due, state.winner)
+
+
+def why_stopped(
+    plan: Plan, state: State, random: np.random.Generator, messages: int, until: float
+) -> Stopped:
+    answer: Any = run(plan, state, random, messages, until)
+    return Stopped(answer)

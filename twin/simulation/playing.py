@@ -1,0 +1,171 @@
+"""From one configuration of a network to the model that plays it.
+
+What the formulas only approximate is played as it is: waiting commits share a force, a write goes to one disk
+of a stripe, a lock is held over it, a customer has a lock of its own, a limit lets in only so many, a message
+from outside waits for a free customer, and work that nobody waits for competes with the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from twin.queueing.network import BadNetwork, Locks, Network, Quantity, Station, check
+from twin.simulation.model import (
+    Discipline,
+    JobClass,
+    Model,
+    Origin,
+    Place,
+    Step,
+    give_back,
+    leave_behind,
+    take,
+    visit,
+)
+
+# Work left behind may fall so many messages back before its customers wait for it: a channel's batch, 50 by
+# default. More of it lets a ceiling come nearer to what the formula takes it for.
+_BACKLOG = 50
+# what messages from outside wait in for a free customer
+POOL = "pool"
+# beyond as many customers, nobody from outside ever waits for a free one
+_ENDLESS = 100_000
+
+
+def model_of(
+    network: Network, at: int = 0, offered_msgs_per_s: float | None = None, variation: float = 1.0
+) -> Model:
+    """Configuration `at` of a network: its own customers go round, or messages come from outside."""
+    check(network)
+    if not (math.isfinite(variation) and variation >= 0):
+        raise BadNetwork(f"the variation of service times is {variation:g}")
+    if offered_msgs_per_s is not None and not (math.isfinite(offered_msgs_per_s) and offered_msgs_per_s > 0):
+        raise BadNetwork(f"the offered rate is {offered_msgs_per_s:g}")
+    population = int(network.admitted()[at])
+    parts = [_Part(station, network.size, at) for station in network.stations]
+    # customers with locks or threads of their own are told apart by them
+    kinds = min(max(part.divided for part in parts), population)
+    classes = [
+        _customers(parts, kind, population // kinds + (kind < population % kinds), offered_msgs_per_s, kinds)
+        for kind in range(kinds)
+    ]
+    pools = []
+    if offered_msgs_per_s is not None and population < _ENDLESS:
+        pools = [
+            Place(_pool(kind), Discipline.HELD, population // kinds + (kind < population % kinds))
+            for kind in range(kinds)
+        ]
+    places = [place for part in parts for place in part.places()]
+    left_behind = [
+        JobClass(part.beside, part.work_beside(), Origin.LEFT_BEHIND) for part in parts if part.background > 0
+    ]
+    return Model([*places, *pools], [*classes, *left_behind], variation)
+
+
+def _customers(parts: list[_Part], kind: int, count: int, offered: float | None, kinds: int) -> JobClass:
+    steps = [step for part in parts for step in part.steps(kind)]
+    name = "messages" if kinds == 1 else f"messages {kind + 1}"
+    if offered is None:
+        return JobClass(name, steps, Origin.CLOSED, population=count)
+    if count * kinds < _ENDLESS:
+        steps = [take(_pool(kind)), *steps, give_back(_pool(kind))]
+    return JobClass(name, steps, Origin.OPEN, rate=offered / kinds)
+
+
+def _pool(kind: int) -> str:
+    return f"{POOL} {kind + 1}"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One station at one configuration."""
+
+    station: Station
+    size: int
+    at: int
+
+    def _value(self, quantity: Quantity) -> float:
+        return float(np.broadcast_to(np.asarray(quantity, float), self.size)[self.at])
+
+    @property
+    def name(self) -> str:
+        return self.station.name
+
+    @property
+    def beside(self) -> str:
+        return f"{self.name}, beside"
+
+    @property
+    def demand(self) -> float:
+        return self._value(self.station.demand)
+
+    @property
+    def background(self) -> float:
+        return self._value(self.station.background)
+
+    @property
+    def servers(self) -> float:
+        return self._value(self.station.servers)
+
+    @property
+    def locks(self) -> Locks | None:
+        return self.station.locks
+
+    @property
+    def divided(self) -> int:
+        """Among how many its customers are divided."""
+        if self.demand <= 0:
+            return 1
+        if self.locks is not None:
+            return max(int(self._value(self.locks.count)), 1)
+        return max(round(self.servers), 1) if self.station.kind == "serial" else 1
+
+    def _own(self, kind: int) -> str:
+        return self.name if self.divided == 1 else f"{self.name} {kind % self.divided + 1}"
+
+    @property
+    def _disk(self) -> str:
+        return f"{self.name}, disk"
+
+    def places(self) -> list[Place]:
+        if self.demand <= 0 and self.background <= 0:
+            return []
+        found = []
+        if self.locks is not None and self.demand > 0:
+            found += [Place(self._own(kind), Discipline.HELD) for kind in range(self.divided)]
+            # who holds a lock and has a disk of its own is alone with it
+            disks = self._value(self.locks.disks)
+            if math.isfinite(disks):
+                found += [Place(self._disk, Discipline.IN_TURN, copies=max(disks, 1.0))]
+            else:
+                found += [Place(self._disk, Discipline.SHARED, math.inf)]
+        elif self.station.kind in ("cpu", "delay"):
+            servers = math.inf if self.station.kind == "delay" else self.servers
+            found += [Place(self.name, Discipline.SHARED, servers)]
+        elif self.station.kind == "log":
+            found += [Place(self.name, Discipline.GROUPED, max(self.servers, 1.0))]
+        elif self.station.kind == "disk":
+            found += [Place(self.name, Discipline.IN_TURN, copies=max(self.servers, 1.0))]
+        else:
+            found += [Place(self._own(kind), Discipline.IN_TURN) for kind in range(self.divided)]
+        if self.background > 0:
+            found += [Place(self.beside, Discipline.HELD, _BACKLOG)]
+        return found
+
+    def steps(self, kind: int) -> list[Step]:
+        """What a message does here."""
+        found: list[Step] = []
+        if self.demand > 0 and self.locks is not None:
+            held = visit(self._disk, self._value(self.locks.hold))
+            found += [take(self._own(kind)), held, give_back(self._own(kind))]
+        elif self.demand > 0:
+            found += [visit(self._own(kind), self.demand)]
+        if self.background > 0:
+            found += [take(self.beside), leave_behind(self.beside)]
+        return found
+
+    def work_beside(self) -> list[Step]:
+        return [visit(self._own(0), self.background), give_back(self.beside)]
