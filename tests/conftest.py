@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from contextlib import closing
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
+from filelock import FileLock
 
 from training.dataset import Data
 from training.encoding import features_of
@@ -31,9 +37,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# The longest files first, so that both workers end at about the same time. What lands needs what the main job
+# of the first file leaves: two others come between, or a worker would wait for it.
+FIRST = (
+    "test_end_to_end.py",
+    "test_recovery.py",
+    "test_platform.py",
+    "test_landed_files.py",
+    "test_ingest.py",
+    "test_model_commands.py",
+    "test_gate.py",
+    "test_cluster_metadata.py",
+    "test_interrupt.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest file first, or it would run alone at the end while the other worker has nothing to do."""
-    items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
+    order = {name: at for at, name in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -67,6 +88,76 @@ def airflow_patch() -> Iterator[pytest.MonkeyPatch]:
             if name.startswith("AIRFLOW"):
                 patch.delenv(name)
         yield patch
+
+
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """A folder that takes minutes to fill, filled by the first worker that needs it and used by all."""
+    folder = tmp_path_factory.getbasetemp()
+    # a worker's own folder lies in the one of the run
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+    def built(name: str, build: Callable[[Path], None]) -> Path:
+        folder, done = shared / name, shared / f"{name}.done"
+        with FileLock(shared / f"{name}.lock"):
+            if not done.exists():
+                # one that is there was left half filled: what failed for one worker fails for all
+                folder.mkdir()
+                build(folder)
+                done.touch()
+        return folder
+
+    return built
+
+
+def _twin(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, as a user has it."""
+    # Airflow settings and the registry of this test process must not reach the one under test
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AIRFLOW", "MLFLOW_TRACKING_URI"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "twin.app", *map(str, arguments)],
+        env=inherited | {"TWIN_HOME": str(home)},
+        capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def twin(home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command on the home that a module has."""
+    return partial(_twin, home)
+
+
+@pytest.fixture(scope="session")
+def main_job(built_once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
+    """The main job on an empty home, once: the `home`, what was `printed`, and a `copy` of the home as it was
+    then, for tests that go on from there in another way."""
+
+    def build(folder: Path) -> None:
+        home = folder / "home"
+        done = _twin(home, "run")
+        assert done.returncode == 0, done.stdout + done.stderr
+        (folder / "printed").write_text(done.stdout)
+        _copy_home(home, folder / "copy")
+
+    return built_once("main-job", build)
+
+
+def _copy_home(home: Path, copy: Path) -> None:
+    shutil.copytree(home, copy)
+    # MLflow notes the whole path of every artifact
+    with closing(sqlite3.connect(copy / "mlflow" / "mlflow.db")) as database, database:
+        columns = database.execute(
+            "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+        ).fetchall()
+        for table, column in columns:
+            database.execute(
+                f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?)',
+                (str(home), str(copy), str(home)),
+            )
 
 
 @pytest.fixture(scope="session")

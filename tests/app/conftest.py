@@ -13,12 +13,19 @@ from twin.sources.documents import shipped_documents
 
 
 @pytest.fixture(scope="session")
-def settings_with_all(tmp_path_factory, spark):
+def settings_with_all(built_once, request):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("ingest")))
-        settings = Settings.from_environment()
-        ingest_documents(settings, shipped_documents())
-        yield settings
+
+        def settings_of(home):
+            patch.setenv("TWIN_HOME", str(home))
+            return Settings.from_environment()
+
+        def build(home):
+            # a worker that finds the tables built may never need Spark
+            request.getfixturevalue("spark")
+            ingest_documents(settings_of(home), shipped_documents())
+
+        return settings_of(built_once("all-reports", build))
 
 
 @pytest.fixture
