@@ -1,15 +1,21 @@
-"""Charts for files: what-if curves with their intervals."""
+"""Charts for files: what-if curves with their intervals, and what happens after a failure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
 
+if TYPE_CHECKING:
+    from twin.simulation.transient import Transient
+
 FORMATS = (".png", ".svg", ".pdf")
+COURSE_FORMATS = (*FORMATS, ".gif")
+_FRAMES = 40
+_LABEL = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
 def curve(path: Path, points: Sequence[tuple[dict[str, Any], Prediction | Excuse]], metric: str) -> None:
@@ -50,3 +56,57 @@ def curve(path: Path, points: Sequence[tuple[dict[str, Any], Prediction | Excuse
         axes.legend(frameon=False)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
+
+
+def courses(path: Path, seen: Transient) -> None:
+    """One course under the other over the same seconds, with the moments that matter; a .gif draws them as
+    time goes by."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(
+        len(seen.courses), figsize=(8, 1.9 * len(seen.courses) + 0.6), sharex=True, layout="constrained"
+    )
+    lines = []
+    for at, (axis, course) in enumerate(zip(axes, seen.courses, strict=True)):
+        lines += axis.plot(seen.time, course.values, linewidth=1.2, color=f"C{at}")
+        axis.set_title(
+            f"{course.name}, {course.unit}" if course.unit else course.name, loc="left", fontsize=9
+        )
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+        for time, _ in seen.marks:
+            axis.axvline(time, color="0.4", linewidth=0.8, linestyle="--")
+    for number, (time, what) in enumerate(sorted(seen.marks)):
+        # neighbours may be near each other: every second label stands lower
+        axes[0].annotate(
+            what, (time, (0.9, 0.7)[number % 2]), xycoords=("data", "axes fraction"), fontsize=8,
+            xytext=(3, 0), textcoords="offset points", bbox=_LABEL,
+        )  # fmt: skip
+    axes[-1].set_xlabel(f"seconds since {seen.since}")
+    figure.suptitle(f"{seen.title}\n{seen.verdict}", fontsize=10)
+    if path.suffix.lower() == ".gif":
+        _animate(path, figure, lines)
+    else:
+        figure.savefig(path, dpi=130)
+    pyplot.close(figure)
+
+
+def _animate(path: Path, figure: Any, lines: Sequence[Any]) -> None:
+    from matplotlib.animation import FuncAnimation, PillowWriter
+
+    # the axes stay where they are: laying them out anew for each frame takes most of the time
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    whole = [line.get_data() for line in lines]
+    length = len(whole[0][0])
+
+    def drawn(frame: int) -> Sequence[Any]:
+        end = max(length * (frame + 1) // _FRAMES, 1)
+        for line, (time, values) in zip(lines, whole, strict=True):
+            line.set_data(time[:end], values[:end])
+        return lines
+
+    FuncAnimation(figure, drawn, frames=_FRAMES).save(path, writer=PillowWriter(fps=10), dpi=90)

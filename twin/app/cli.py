@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from twin.app.commands import data, learning, model, platform, requests
+from twin.app.commands import data, learning, model, platform, requests, simulation
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,6 +27,7 @@ for _command in (
     learning.backtest,
     model.whatif,
     model.compare,
+    simulation.simulate,
     requests.schema,
     requests.example,
     requests.predict,

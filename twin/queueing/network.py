@@ -54,7 +54,7 @@ def cpu(demand: Quantity, processors: Quantity, background: Quantity = 0.0, name
 
 
 def serial(name: str, demand: Quantity) -> Station:
-    """A thread or a lock: one customer at a time. With several servers each customer has one of its own."""
+    """A thread or a lock: one customer at a time."""
     return Station(name, "serial", demand)
 
 

@@ -21,6 +21,7 @@ _MOST_SHARED = 4
 _MOST_CUSTOMERS = 2_000
 _TOLERANCE = 1e-12
 _ROUNDS = 100
+_HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -155,10 +156,31 @@ def at_offered_rate(network: Network, rate: Array | float) -> Solution:
     throughput = np.minimum(offered, possible)
     demand, servers, background = (network.rows(part) for part in ("demand", "servers", "background"))
     residence = demand.copy()
+    grouped = [row for row, one in enumerate(network.stations) if one.kind == "log" and one.locks is None]
     for row in np.flatnonzero(network.queueing):
         left = servers[row] - offered * background[row]
-        residence[row] = np.where(saturated, np.inf, _open_residence(demand[row], left, offered))
+        served = _group_commit_residence if row in grouped else _open_residence
+        residence[row] = np.where(saturated, np.inf, served(demand[row], left, offered))
     return Solution(network, throughput, residence, saturated)
+
+
+def _group_commit_residence(force: Array, sharing: Array, rate: Array) -> Array:
+    """A force takes along all who wait, up to `sharing`; who comes meanwhile waits for the next.
+
+    While a force is under way each further waiting commit is `ratio` times as likely, where ratio^(sharing+1)
+    - (1 + load) ratio + load = 0 between 0 and the minimum of that curve (a queue with bulk service).
+    """
+    load = np.minimum(rate * force, sharing * (1 - 1e-12))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = np.zeros_like(load), ((1 + load) / (sharing + 1)) ** (1 / sharing)
+        for _ in range(_HALVINGS):
+            ratio = (low + high) / 2
+            above = ratio ** (sharing + 1) - (1 + load) * ratio + load > 0
+            low, high = np.where(above, ratio, low), np.where(above, high, ratio)
+        # no force is under way 1 / load times as often as one that nobody waits behind
+        nobody = 1 / (1 / (1 - ratio) + 1 / load)
+        waiting = nobody * ratio / (1 - ratio) ** 2
+    return np.where(force > 0, waiting / rate + force, 0.0)
 
 
 def _open_residence(demand: Array, servers: Array, rate: Array) -> Array:

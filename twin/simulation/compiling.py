@@ -26,6 +26,11 @@ class Compiled:
         for place in model.places:
             self._station[place.name] = sum(map(_whole, model.places[: len(self._station)]))
         self._copies = {place.name: place.copies for place in model.places}
+        self._told_as: dict[str, list[int]] = {}
+        for place in model.places:
+            if place.told_as:
+                first = self._station[place.name]
+                self._told_as.setdefault(place.told_as, []).extend(range(first, first + _whole(place)))
         self.class_names = [one.name for one in model.classes]
         population = sum(one.population for one in model.classes if one.origin == Origin.CLOSED)
         jobs = population + room
@@ -37,12 +42,9 @@ class Compiled:
     def station(self, place: str) -> int:
         return self._station[place]
 
-    def by_place(self, told: Callable[[int], float]) -> dict[str, float]:
-        """A quantity of stations by the name of their place: the mean of its copies."""
-        return {
-            name: float(np.mean([told(first + copy) for copy in range(math.ceil(self._copies[name]))]))
-            for name, first in self._station.items()
-        }
+    def mean_by_name(self, told: Callable[[int], float]) -> dict[str, float]:
+        """A quantity of the stations under the names that they are told as."""
+        return {name: float(np.mean([told(k) for k in stations])) for name, stations in self._told_as.items()}
 
     def open_up(self, place: str, servers: float) -> None:
         """A pool has so many places from now on; those who waited for one get it."""

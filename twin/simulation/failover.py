@@ -123,12 +123,15 @@ def _told(ended: Array, response: Array, backlog: Array, takeover: float) -> Fai
     last = min(_WATCHED_S // 2, seconds // 4)
     growth = float(backlog[-1] - backlog[-1 - last]) / last
     grows = growth > _GROWING * len(ended) / seconds
+    normal_again = None if grows else _normal_again(backlog, last, math.ceil(takeover))
+    # what happens long after everything is as usual is of no interest
+    shown = seconds if normal_again is None else min(_BEFORE_S + int(1.5 * normal_again) + _BEFORE_S, seconds)
     return FailOver(
-        messages=np.diff(bounds).astype(float),
-        backlog=backlog,
-        response_p95=np.array(p95),
+        messages=np.diff(bounds).astype(float)[:shown],
+        backlog=backlog[:shown],
+        response_p95=np.array(p95)[:shown],
         takeover=takeover,
-        normal_again=None if grows else _normal_again(backlog, last, math.ceil(takeover)),
+        normal_again=normal_again,
         growth=growth if grows else 0.0,
     )
 

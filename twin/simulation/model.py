@@ -55,6 +55,8 @@ class Place:
     discipline: Discipline
     servers: float = 1.0
     copies: float = 1.0
+    # under which name its use is told, together with others of that name; not at all without one
+    told_as: str = ""
 
 
 @dataclass(frozen=True)

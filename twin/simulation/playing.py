@@ -48,14 +48,12 @@ def model_of(
     parts = [_Part(station, network.size, at) for station in network.stations]
     # customers with locks or threads of their own are told apart by them
     kinds = min(max(part.divided for part in parts), population)
-    classes = [
-        _customers(parts, kind, population // kinds + (kind < population % kinds), offered_msgs_per_s, kinds)
-        for kind in range(kinds)
-    ]
+    shares = [population // kinds + (kind < population % kinds) for kind in range(kinds)]
+    classes = [_customers(parts, kind, shares[kind], offered_msgs_per_s, kinds) for kind in range(kinds)]
     pools = []
     if offered_msgs_per_s is not None and population < _ENDLESS:
         pools = [
-            Place(_pool(kind), Discipline.HELD, population // kinds + (kind < population % kinds))
+            Place(_pool(kind), Discipline.HELD, shares[kind], told_as=network.customers)
             for kind in range(kinds)
         ]
     places = [place for part in parts for place in part.places()]
@@ -119,9 +117,7 @@ class _Part:
         """Among how many its customers are divided."""
         if self.demand <= 0:
             return 1
-        if self.locks is not None:
-            return max(int(self._value(self.locks.count)), 1)
-        return max(round(self.servers), 1) if self.station.kind == "serial" else 1
+        return 1 if self.locks is None else max(int(self._value(self.locks.count)), 1)
 
     def _own(self, kind: int) -> str:
         return self.name if self.divided == 1 else f"{self.name} {kind % self.divided + 1}"
@@ -133,24 +129,26 @@ class _Part:
     def places(self) -> list[Place]:
         if self.demand <= 0 and self.background <= 0:
             return []
-        found = []
+        name, kind = self.name, self.station.kind
+        found: list[Place]
         if self.locks is not None and self.demand > 0:
-            found += [Place(self._own(kind), Discipline.HELD) for kind in range(self.divided)]
-            # who holds a lock and has a disk of its own is alone with it
+            found = [Place(self._own(at), Discipline.HELD, told_as=name) for at in range(self.divided)]
             disks = self._value(self.locks.disks)
             if math.isfinite(disks):
-                found += [Place(self._disk, Discipline.IN_TURN, copies=max(disks, 1.0))]
+                found += [Place(self._disk, Discipline.IN_TURN, copies=max(disks, 1.0), told_as=self._disk)]
             else:
+                # who holds a lock and has a disk of its own is alone with it
                 found += [Place(self._disk, Discipline.SHARED, math.inf)]
-        elif self.station.kind in ("cpu", "delay"):
-            servers = math.inf if self.station.kind == "delay" else self.servers
-            found += [Place(self.name, Discipline.SHARED, servers)]
-        elif self.station.kind == "log":
-            found += [Place(self.name, Discipline.GROUPED, max(self.servers, 1.0))]
-        elif self.station.kind == "disk":
-            found += [Place(self.name, Discipline.IN_TURN, copies=max(self.servers, 1.0))]
+        elif kind == "delay":
+            found = [Place(name, Discipline.SHARED, math.inf)]
+        elif kind == "cpu":
+            found = [Place(name, Discipline.SHARED, self.servers, told_as=name)]
+        elif kind == "log":
+            found = [Place(name, Discipline.GROUPED, max(self.servers, 1.0), told_as=name)]
+        elif kind == "disk":
+            found = [Place(name, Discipline.IN_TURN, copies=max(self.servers, 1.0), told_as=name)]
         else:
-            found += [Place(self._own(kind), Discipline.IN_TURN) for kind in range(self.divided)]
+            found = [Place(name, Discipline.IN_TURN, max(round(self.servers), 1), told_as=name)]
         if self.background > 0:
             found += [Place(self.beside, Discipline.HELD, _BACKLOG)]
         return found
@@ -162,10 +160,10 @@ class _Part:
             held = visit(self._disk, self._value(self.locks.hold))
             found += [take(self._own(kind)), held, give_back(self._own(kind))]
         elif self.demand > 0:
-            found += [visit(self._own(kind), self.demand)]
+            found += [visit(self.name, self.demand)]
         if self.background > 0:
             found += [take(self.beside), leave_behind(self.beside)]
         return found
 
     def work_beside(self) -> list[Step]:
-        return [visit(self._own(0), self.background), give_back(self.beside)]
+        return [visit(self.name, self.background), give_back(self.beside)]

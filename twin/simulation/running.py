@@ -1,9 +1,8 @@
 """Runs of a model, again and again: means and percentiles with 95% intervals.
 
-Every run starts empty or with everybody at the start, which is not how a busy system looks. What is left out
-of each run at its beginning is chosen by White's rule (MSER): of all beginnings up to half of the run, the
-one without which the mean of the rest has the least standard error. The runs are independent, so their means
-scatter as Student's t says, whatever happens inside a run.
+Every run starts empty or with everybody at the start, which is not how a busy system looks: its first tenth
+is left out. Whether that was enough is seen over all runs: the two halves of the rest must not differ by more
+than chance. The runs are independent, so their means scatter as Student's t says, whatever happens inside.
 """
 
 from __future__ import annotations
@@ -17,13 +16,16 @@ from scipy.special import stdtrit
 from twin.queueing.network import Array, BadNetwork
 from twin.simulation.compiling import Compiled
 from twin.simulation.engine import Stopped, why_stopped
-from twin.simulation.model import Model, Origin
+from twin.simulation.model import Discipline, Model, Origin
 
 PERCENTILES = (50, 90, 95, 99)
 # a run is judged, and may be interrupted, after each
-_BLOCKS = 200
+_BLOCKS = 40
+_WARM_UP = _BLOCKS // 10
+# the halves of what is left may differ by so many standard errors
+_ALIKE = 3.0
 _CONFIDENCE = 0.95
-_FEWEST_MESSAGES = 10 * _BLOCKS
+_FEWEST_MESSAGES = 1_000
 MOST_MESSAGES = 20_000_000
 # from outside, waiting or in service; beyond it a load is not sustained
 _ROOM = 100_000
@@ -68,7 +70,7 @@ class Simulated:
     present: dict[str, Estimate]
     runs: int
     messages: int
-    # the share of the runs that was left out, and whether the rule found a beginning in each
+    # the share of the runs that was left out at their beginning, and whether that was enough
     warm_up: float
     settled: bool
 
@@ -113,8 +115,8 @@ class _Run:
     class_response: Array
     utilisation: dict[str, float]
     present: dict[str, float]
-    warm_up: float
-    settled: bool
+    # by how much the mean response of its second half exceeds that of its first
+    drift: float
 
 
 def _run(model: Model, random: np.random.Generator, messages: int) -> _Run | Unstable:
@@ -136,34 +138,24 @@ def _run(model: Model, random: np.random.Generator, messages: int) -> _Run | Uns
         half = _BLOCKS // 2
         served = (ends[-1] - ends[half]) / (clock[-1] - clock[half])
         return Unstable(offered, float(served))
-    block_means = np.add.reduceat(state.response, ends[:-1]) / np.diff(ends)
-    first, settled = warm_up(block_means)
+    first = _WARM_UP
     start, seconds = ends[first], clock[-1] - clock[first]
     kept, of = state.response[start:], state.message_class[start:]
+    half = len(kept) // 2
     counts = np.bincount(of, minlength=len(model.classes))
     sums = np.bincount(of, weights=kept, minlength=len(model.classes))
-    servers = np.where(np.isfinite(compiled.plan.servers), compiled.plan.servers, 1.0)
+    # a force is one, however many it is for
+    servers = np.where(compiled.plan.discipline == Discipline.GROUPED, 1.0, compiled.plan.servers)
     return _Run(
         throughput=(messages - start) / seconds,
         response=float(kept.mean()),
         percentiles=np.percentile(kept, PERCENTILES),
         class_throughput=counts / seconds,
         class_response=np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0),
-        utilisation=compiled.by_place(lambda k: (busy[-1, k] - busy[first, k]) / seconds / servers[k]),
-        present=compiled.by_place(lambda k: (present[-1, k] - present[first, k]) / seconds),
-        warm_up=first / _BLOCKS,
-        settled=settled,
+        utilisation=compiled.mean_by_name(lambda k: (busy[-1, k] - busy[first, k]) / seconds / servers[k]),
+        present=compiled.mean_by_name(lambda k: (present[-1, k] - present[first, k]) / seconds),
+        drift=float(kept[half:].mean() - kept[:half].mean()),
     )
-
-
-def warm_up(means: Array) -> tuple[int, bool]:
-    """How many blocks to leave out, and whether that is a beginning: less than half of them."""
-    most = len(means) // 2
-    left = np.arange(len(means), 0, -1)
-    sums, squares = np.cumsum(means[::-1])[::-1], np.cumsum(means[::-1] ** 2)[::-1]
-    errors = (squares - sums**2 / left) / left**2
-    first = int(errors[: most + 1].argmin())
-    return first, first < most
 
 
 def _room(model: Model, messages: int) -> int:
@@ -201,9 +193,14 @@ def _summary(model: Model, found: Sequence[_Run], messages: int) -> Simulated:
         present={name: estimate([one.present[name] for one in found]) for name in found[0].present},
         runs=len(found),
         messages=messages,
-        warm_up=float(np.mean([one.warm_up for one in found])),
-        settled=all(one.settled for one in found),
+        warm_up=_WARM_UP / _BLOCKS,
+        settled=_alike([one.drift for one in found]),
     )
+
+
+def _alike(drifts: Sequence[float]) -> bool:
+    error = float(np.std(drifts, ddof=1)) / np.sqrt(len(drifts))
+    return bool(abs(float(np.mean(drifts))) <= _ALIKE * error or error == 0)
 
 
 def estimate(values: Sequence[float]) -> Estimate:

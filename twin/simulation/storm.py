@@ -3,9 +3,9 @@
 The network is cut. Each channel notices at its next heartbeat and from then on retries on its own timer. Once
 the network is back a start has two parts: the connection, which costs processor time whatever becomes of it,
 and the start proper, for which channels wait in turn. Whom nobody turns to in time gives up and retries. The
-upkeep of those that run again takes processors from those that do not. Messages cycle through all branches:
-each goes over the two channels of one, and an application whose message is caught in a channel that is down
-waits until that one runs again.
+upkeep of those that run again takes processors from those that do not. Messages take turns on the channels
+that run, as soon as there are any; but an application whose message was caught in a channel waits until that
+one runs again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from twin.simulation.compiling import MOST_JOBS
 from twin.simulation.engine import Floats, Whole
 from twin.simulation.heaps import pop, push
 
-# a rate is the messages of so many seconds; it is the former one again when so much of it is there
+# a rate is the messages of so many seconds; it is the former one again when less than half of what one
+# application sends is missing
 _WINDOW_S = 10
-_AS_BEFORE = 0.95
+_MISSING = 0.5
 # how long the hub is watched before it is cut off, and after everything is as before
 _BEFORE_S = 30
 # who is not back after so many retries never comes back
@@ -32,8 +33,8 @@ _RETRIES = 60
 _STEP_S = 60.0
 
 # what can happen to a channel or an application
-_CUT, _RETRY, _GIVE_UP, _ERRORS_WRITTEN, _SEND, _CROSSED, _REPLY = range(7)
-_KINDS = 7
+_CUT, _RETRY, _GIVE_UP, _ERRORS_WRITTEN, _SEND, _REPLY = range(6)
+_KINDS = 6
 # what a channel does
 _RUNNING, _WAITING, _LOGGING, _CONNECTING, _QUEUED, _STARTING = range(6)
 _NONE = -1
@@ -67,7 +68,7 @@ class Storm(NamedTuple):
     message_rest: float
     # how much longer a message stays in a channel that was down
     caught: float
-    # another hub takes the messages of channels that are down
+    # another hub takes the messages that this one cannot
     second_hub: bool = False
 
 
@@ -115,7 +116,6 @@ def recover(storm: Storm, seed: int = 1) -> Recovery:
         end = min(track.told[1] + 2 * storm.retry_interval + _WINDOW_S, horizon)
         _play(storm, state, track, random, end, back)
     running, messages, busy, given_up = (one[: int(end)] for one in track[:4])
-    before = float(messages[_WINDOW_S:_BEFORE_S].mean())
     return Recovery(
         running=running,
         messages=messages,
@@ -124,9 +124,9 @@ def recover(storm: Storm, seed: int = 1) -> Recovery:
         outage=outage,
         dropped=_since(track.told[0], _BEFORE_S),
         channel_recovery=_since(track.told[1], back),
-        throughput_recovery=_full_again(messages, before, back) if np.isfinite(track.told[1]) else None,
+        throughput_recovery=_full_again(messages, storm, back) if np.isfinite(track.told[1]) else None,
         heap_ran_out=bool(track.told[2] > 0),
-        before=before,
+        before=float(messages[_WINDOW_S:_BEFORE_S].mean()),
     )
 
 
@@ -134,12 +134,11 @@ def _since(time: float, start: float) -> float | None:
     return float(time - start) if np.isfinite(time) else None
 
 
-def _full_again(messages: Array, before: float, back: float) -> float | None:
+def _full_again(messages: Array, storm: Storm, back: float) -> float | None:
     """From the network's return to the first window from which on the rate stays as before."""
-    if len(messages) < back + _WINDOW_S or before <= 0:
-        return None
+    full = messages[_WINDOW_S:_BEFORE_S].mean() * (1 - _MISSING / storm.applications)
     rates = np.convolve(messages, np.full(_WINDOW_S, 1 / _WINDOW_S), "valid")
-    low = np.flatnonzero(rates < _AS_BEFORE * before)
+    low = np.flatnonzero(rates < full)
     low = low[low >= back - _WINDOW_S]
     if not len(low):
         return 0.0
@@ -148,8 +147,8 @@ def _full_again(messages: Array, before: float, back: float) -> float | None:
 
 
 def _check(storm: Storm) -> None:
-    if not 2 <= storm.channels <= MOST_JOBS or storm.channels % 2:
-        raise BadNetwork(f"channels are {storm.channels}, not pairs of them up to {MOST_JOBS}")
+    if not 1 <= storm.channels <= MOST_JOBS:
+        raise BadNetwork(f"channels are {storm.channels}, not 1 to {MOST_JOBS}")
     for name in ("processors", "patience", "retry_interval", "heartbeat"):
         if not (math.isfinite(value := getattr(storm, name)) and value > 0):
             raise BadNetwork(f"{name} is {value:g}")
@@ -186,8 +185,7 @@ class _State(NamedTuple):
     abandoned: Whole
     queue: Whole
     queue_stamp: Floats
-    # per application: the channel that its message takes, the one that it is caught in, when it was sent
-    by: Whole
+    # per application: the channel that its message is caught in, and when it was sent
     caught_in: Whole
     sent: Floats
 
@@ -209,7 +207,6 @@ def _at_start(storm: Storm, random: np.random.Generator) -> _State:
         abandoned=np.zeros(channels, np.int64),
         queue=np.zeros(channels * overlapping, np.int64),
         queue_stamp=np.zeros(channels * overlapping),
-        by=np.zeros(applications, np.int64),
         caught_in=np.full(applications, _NONE, np.int64),
         sent=np.zeros(applications),
     )
@@ -233,7 +230,7 @@ def _play(storm, state, track, random, until, back):  # type: ignore[no-untyped-
     event_at, event, thread_end, thread = state.event_at, state.event, state.thread_end, state.thread
     doing, attempted, written, abandoned = state.doing, state.attempted, state.written, state.abandoned
     queue, queue_stamp = state.queue, state.queue_stamp
-    by, caught_in, sent = state.by, state.caught_in, state.sent
+    caught_in, sent = state.caught_in, state.sent
     channels, at_once = storm.channels, math.ceil(storm.processors)
 
     while True:
@@ -262,7 +259,7 @@ def _play(storm, state, track, random, until, back):  # type: ignore[no-untyped-
             threads -= 1
             if who >= channels:
                 one = who - channels
-                if doing[by[one] + 1] == _RUNNING and not _BEFORE_S <= now < back:
+                if running > 0 and not _BEFORE_S <= now < back:
                     push(now + storm.message_rest, who * _KINDS + _REPLY, 0, events, event_at, event)
                     events += 1
                 elif storm.second_hub:
@@ -271,7 +268,7 @@ def _play(storm, state, track, random, until, back):  # type: ignore[no-untyped-
                     push(again, who * _KINDS + _SEND, 0, events, event_at, event)
                     events += 1
                 else:
-                    caught_in[one] = by[one] + 1
+                    caught_in[one] = int(random.random() * channels)
             elif doing[who] == _STARTING:
                 doing[who] = _RUNNING
                 running += 1
@@ -282,7 +279,7 @@ def _play(storm, state, track, random, until, back):  # type: ignore[no-untyped-
                 for one in range(len(caught_in)):
                     if caught_in[one] == who:
                         caught_in[one] = _NONE
-                        code = (channels + one) * _KINDS + (_CROSSED if who == by[one] else _REPLY)
+                        code = (channels + one) * _KINDS + _REPLY
                         push(now + storm.caught, code, 0, events, event_at, event)
                         events += 1
             elif abandoned[who]:
@@ -349,25 +346,18 @@ def _play(storm, state, track, random, until, back):  # type: ignore[no-untyped-
                 events += 1
             else:
                 one = who - channels
-                if kind == _SEND:
-                    # the next message: its branch has two channels, one there and one back
-                    sent[one] = now
-                    by[one] = 2 * int(random.random() * (channels // 2))
-                away = _BEFORE_S <= now < back
-                there, from_there = doing[by[one]] == _RUNNING, doing[by[one] + 1] == _RUNNING
-                elsewhere = False
-                if kind == _SEND and storm.second_hub:
-                    # the other hub takes half of the messages, or all where this one is not reached
-                    elsewhere = away or not there or not from_there or random.random() < 0.5
-                if elsewhere:
+                sent[one] = now
+                reached = running > 0 and not _BEFORE_S <= now < back
+                # another hub takes half of the messages, or all of them
+                if storm.second_hub and (not reached or random.random() < 0.5):
                     push(now + storm.message_rest, who * _KINDS + _REPLY, 0, events, event_at, event)
                     events += 1
-                elif kind == _CROSSED or (there and not away):
+                elif reached:
                     work = storm.message_work * random.standard_exponential()
                     push(served + work, who, 0, threads, thread_end, thread)
                     threads += 1
                 else:
-                    caught_in[one] = by[one]
+                    caught_in[one] = int(random.random() * channels)
             if connect and holding + 1 > storm.room:
                 track.told[2] += 1
                 track.given_up[second] += 1

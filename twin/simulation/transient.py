@@ -30,9 +30,11 @@ class Course:
 
 @dataclass(frozen=True)
 class Transient:
-    """`time` in seconds and its courses; moments worth a mark; what is read off them; and a sentence."""
+    """`time` in seconds since something, and courses over it; moments worth a mark; what is read off them;
+    and a sentence."""
 
     title: str
+    since: str
     time: Array
     courses: Sequence[Course]
     marks: Sequence[tuple[float, str]]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin.core.columns import Texts
-from twin.queueing.network import Array, Flags, Network, Station, cpu, delay, log
+from twin.queueing.network import Array, Flags, Locks, Network, Station, cpu, delay, log
 from twin.systems.broker_demands import PARAMETERS, Costs, costs
 from twin.systems.model import Batch, Demands, Evaluation, Refusal, System, Target, printed_constants
 from twin.systems.standard import evaluated
@@ -31,6 +31,8 @@ def _network(batch: Batch, demands: Demands, cost: Costs) -> Network:
     thread_ms = cost.thread * _contention(batch, demands)
     # threads of a process take turns in a part of their work, which is processor time all the same
     locked_ms = thread_ms * np.minimum(demands["locked"], 1.0) * (1.0 - 1.0 / instances)
+    processes = batch.number("execution_groups")
+    locks = Locks(processes, locked_ms * _MS, np.inf)
     # commits of several copies go out with one force
     sharing = copies ** demands["group_commit"]
     return Network(
@@ -40,7 +42,7 @@ def _network(batch: Batch, demands: Demands, cost: Costs) -> Network:
                 batch.number("cpus"),
                 background=(locked_ms + cost.background) * _MS,
             ),
-            Station("process", "serial", locked_ms * _MS, servers=batch.number("execution_groups")),
+            Station("process", "serial", locked_ms * _MS, servers=processes, locks=locks),
             # the clients force the log while the flow computes: its own commit does not queue behind theirs,
             # but all of them together are a ceiling
             delay("commit", cost.commit * _MS),

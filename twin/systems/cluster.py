@@ -249,6 +249,7 @@ def _transient(configuration: Configuration, fitted: Fitted, scenario: Scenario)
         back.append((seen.throughput_recovery, "full throughput"))
     return Transient(
         title=f"{configuration.flat()['channel_pairs']} channel pairs after a network failure",
+        since="the network is back",
         time=seen.time,
         courses=(
             Course("channels that run", "", seen.running),

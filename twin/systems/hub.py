@@ -273,6 +273,7 @@ def _transient(configuration: Configuration, fitted: Fitted, scenario: Scenario)
         verdict = f"The backlog of {seen.backlog.max():.0f} messages is worked off {after}."
     return Transient(
         title=f"Two boxes with {own:.0f} messages a second each, one fails",
+        since="the failure",
         time=seen.time,
         courses=(
             Course("messages", "msgs/s", seen.messages),

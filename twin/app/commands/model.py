@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from twin.calibration.predictor import AnalyticPredictor
     from twin.calibration.scores import FamilyScore
 
-_CONFIG = "A flat YAML or JSON file (`twin example` makes one), or a configuration_id."
+CONFIG = "A flat YAML or JSON file (`twin example` makes one), or a configuration_id."
 CalibrationFile = Annotated[
     Path | None, typer.Option(help="Demands from this file, which `twin calibrate --out` wrote.")
 ]
@@ -81,7 +81,7 @@ def calibrate(
 
 
 def whatif(
-    config: Annotated[str, typer.Argument(help=_CONFIG)],
+    config: Annotated[str, typer.Argument(help=CONFIG)],
     vary: Annotated[
         list[str], typer.Option(help="field=a,b,c or field=lo..hi[:n]; may be given several times.")
     ],
@@ -105,7 +105,7 @@ def whatif(
         combinations = varied(read_configuration(config, settings), [read_variation(one) for one in vary])
     except BadQuestion as error:
         fail(2, str(error))
-    predictor = _predictor(settings, calibration)
+    predictor = predictor_of(settings, calibration)
     answers = predictor.predict([configuration for _, configuration in combinations], metric)
     points = [(changes, answer) for (changes, _), answer in zip(combinations, answers, strict=True)]
     if chart is not None and any(isinstance(answer, Prediction) for answer in answers):
@@ -124,8 +124,8 @@ def whatif(
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help=_CONFIG)],
-    second: Annotated[str, typer.Argument(metavar="B", help=_CONFIG)],
+    first: Annotated[str, typer.Argument(metavar="A", help=CONFIG)],
+    second: Annotated[str, typer.Argument(metavar="B", help=CONFIG)],
     calibration: CalibrationFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,7 +137,7 @@ def compare(
         a, b = (read_configuration(text, settings) for text in (first, second))
     except BadQuestion as error:
         fail(2, str(error))
-    predictor = _predictor(settings, calibration)
+    predictor = predictor_of(settings, calibration)
     left, right = predictor.metrics(a), predictor.metrics(b)
     names = sorted(a.flat().keys() | b.flat().keys())
     differences = {
@@ -196,7 +196,7 @@ def _measurements(where: str | None) -> list[Observation]:
     return observations_of(rows.to_pylist())
 
 
-def _predictor(settings: Settings, file: Path | None) -> AnalyticPredictor:
+def predictor_of(settings: Settings, file: Path | None) -> AnalyticPredictor:
     from pydantic import ValidationError
 
     from twin.app.calibration import NotCalibrated, analytic_predictor

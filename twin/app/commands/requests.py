@@ -79,7 +79,8 @@ def predict(
         typer.Option("--out", help="Where the answers go; by default beside FILE, as NAME.predictions.EXT."),
     ] = None,
     predictor: Annotated[
-        str, typer.Option(help="Who answers: hybrid, analytic, regression, nearest, or all of them.")
+        str,
+        typer.Option(help="Who answers: hybrid, analytic, regression, nearest, all of these, or simulated."),
     ] = "hybrid",
     target: Annotated[
         str, typer.Option(help="What is predicted: throughput_msgs_per_s, cpu_ms_per_msg, or all.")
