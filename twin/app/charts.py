@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 COURSE_FORMATS = (*FORMATS, ".gif")
-_FRAMES = 40
+_FRAMES = 30
 _LABEL = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
@@ -109,4 +109,4 @@ def _animate(path: Path, figure: Any, lines: Sequence[Any]) -> None:
             line.set_data(time[:end], values[:end])
         return lines
 
-    FuncAnimation(figure, drawn, frames=_FRAMES).save(path, writer=PillowWriter(fps=10), dpi=90)
+    FuncAnimation(figure, drawn, frames=_FRAMES).save(path, writer=PillowWriter(fps=10), dpi=70)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twin.queueing.network import BadNetwork
-from twin.simulation.engine import Plan, State, settle
+from twin.simulation.engine import Floats, Plan, State, settle
 from twin.simulation.model import Act, Discipline, JobClass, Model, Origin, Place, Step
 
 _NOBODY = -1
@@ -45,6 +45,15 @@ class Compiled:
     def mean_by_name(self, told: Callable[[int], float]) -> dict[str, float]:
         """A quantity of the stations under the names that they are told as."""
         return {name: float(np.mean([told(k) for k in stations])) for name, stations in self._told_as.items()}
+
+    def spent(self) -> tuple[Floats, Floats]:
+        """Seconds of presence and of busy servers at each station until now."""
+        plan, state = self.plan, self.state
+        since = state.clock[0] - state.seen_at
+        shared, grouped = (plan.discipline == one for one in (Discipline.SHARED, Discipline.GROUPED))
+        serving = np.where(grouped, np.minimum(state.serving, 1), state.serving)
+        working = np.where(shared, np.minimum(state.present, plan.servers), serving)
+        return state.presence + since * state.present, state.business + since * working
 
     def open_up(self, place: str, servers: float) -> None:
         """A pool has so many places from now on; those who waited for one get it."""

@@ -131,7 +131,7 @@ def _run(model: Model, random: np.random.Generator, messages: int) -> _Run | Uns
         if why == Stopped.STUCK:
             raise BadNetwork("everybody waits for somebody else: nothing moves")
         clock[block], inside[block] = state.clock[0], state.counts[4]
-        present[block], busy[block] = state.presence, state.business
+        present[block], busy[block] = compiled.spent()
         if why == Stopped.FULL:
             return Unstable(offered, float(state.counts[0] / state.clock[0]))
     if offered and _grows(inside, messages):
