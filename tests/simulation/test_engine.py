@@ -29,7 +29,7 @@ def played(stops: list[int]) -> Compiled:
 def test_stopping_on_the_way_changes_nothing():
     whole, parts = played([3_000]).state, played([1, 2, 700, 1_999, 3_000]).state
     np.testing.assert_array_equal(whole.response, parts.response)
-    np.testing.assert_array_equal(whole.business, parts.business)
+    np.testing.assert_array_equal(whole.service, parts.service)
     assert whole.clock[0] == parts.clock[0]
 
 

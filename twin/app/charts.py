@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
 
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 COURSE_FORMATS = (*FORMATS, ".gif")
-_FRAMES = 30
+_FRAMES = 50
+_FRAME_DPI = 80
 _LABEL = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
@@ -95,18 +98,24 @@ def courses(path: Path, seen: Transient) -> None:
 
 
 def _animate(path: Path, figure: Any, lines: Sequence[Any]) -> None:
-    from matplotlib.animation import FuncAnimation, PillowWriter
+    """The chart without its lines, of which each frame uncovers a little more: that is two drawings, not one
+    for each frame."""
+    from PIL import Image
 
-    # the axes stay where they are: laying them out anew for each frame takes most of the time
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    whole = [line.get_data() for line in lines]
-    length = len(whole[0][0])
+    figure.set_dpi(_FRAME_DPI)
 
-    def drawn(frame: int) -> Sequence[Any]:
-        end = max(length * (frame + 1) // _FRAMES, 1)
-        for line, (time, values) in zip(lines, whole, strict=True):
-            line.set_data(time[:end], values[:end])
-        return lines
+    def drawn() -> Any:
+        figure.canvas.draw()
+        return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
 
-    FuncAnimation(figure, drawn, frames=_FRAMES).save(path, writer=PillowWriter(fps=10), dpi=70)
+    whole = drawn()
+    for line in lines:
+        line.set_visible(False)
+    empty = drawn()
+    extent = lines[0].axes.get_window_extent()
+    frames = []
+    for frame in range(1, _FRAMES + 1):
+        uncovered = (0, 0, int(extent.x0 + extent.width * frame / _FRAMES), whole.height)
+        frames.append(empty.copy())
+        frames[-1].paste(whole.crop(uncovered))
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=100, loop=0)

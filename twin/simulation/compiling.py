@@ -46,14 +46,19 @@ class Compiled:
         """A quantity of the stations under the names that they are told as."""
         return {name: float(np.mean([told(k) for k in stations])) for name, stations in self._told_as.items()}
 
-    def spent(self) -> tuple[Floats, Floats]:
-        """Seconds of presence and of busy servers at each station until now."""
-        plan, state = self.plan, self.state
-        since = state.clock[0] - state.seen_at
-        shared, grouped = (plan.discipline == one for one in (Discipline.SHARED, Discipline.GROUPED))
-        serving = np.where(grouped, np.minimum(state.serving, 1), state.serving)
-        working = np.where(shared, np.minimum(state.present, plan.servers), serving)
-        return state.presence + since * state.present, state.business + since * working
+    def service(self) -> Floats:
+        """Seconds of service given at each station until now."""
+        plan, state, now = self.plan, self.state, self.state.clock[0]
+        given = state.service.copy()
+        for k, (discipline, serving) in enumerate(zip(plan.discipline, state.serving, strict=True)):
+            start = plan.heap_start[k]
+            if discipline == Discipline.IN_TURN:
+                given[k] -= (state.heap_end[start : start + serving] - now).sum()
+            elif discipline == Discipline.GROUPED:
+                given[k] -= state.due[k] - now if serving else 0.0
+            else:
+                given[k] += (now - state.seen_at[k]) * min(serving, plan.servers[k])
+        return given
 
     def open_up(self, place: str, servers: float) -> None:
         """A pool has so many places from now on; those who waited for one get it."""
@@ -72,7 +77,6 @@ class Compiled:
         while state.first[k] != _NOBODY:
             job = int(state.first[k])
             state.first[k] = state.behind[job]
-            state.present[k] -= 1
             state.at_step[job] = first_step
             _ready(state, job)
 
@@ -100,6 +104,7 @@ class Compiled:
             first_step=np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64),
             origin=np.array([one.origin for one in model.classes], np.int64),
             rate=np.array([one.rate for one in model.classes], float),
+            arriving=np.array(_from_outside(model.classes), np.int64),
             shape=1 / variation**2 if variation > 0 else 0.0,
         )
 
@@ -115,11 +120,11 @@ def _at_start(plan: Plan, model: Model, jobs: int, messages: int, random: np.ran
     behind = np.arange(1, jobs + 1, dtype=np.int64)
     job_class = np.zeros(jobs, np.int64)
     job_class[: len(closed)] = closed
-    leaves = 1 << max(1, math.ceil(math.log2(stations + len(classes))))
-    due = np.full(leaves, np.inf)
-    for c, one in enumerate(classes):
-        if one.origin == Origin.OPEN and one.rate > 0:
-            due[stations + c] = random.standard_exponential() / one.rate
+    arriving = _from_outside(classes)
+    due = np.full(1 << max(1, math.ceil(math.log2(stations + len(arriving)))), np.inf)
+    for at, c in enumerate(arriving):
+        if classes[c].rate > 0:
+            due[stations + at] = random.standard_exponential() / classes[c].rate
     if jobs:
         behind[-1] = _NOBODY
     if closed:
@@ -130,10 +135,8 @@ def _at_start(plan: Plan, model: Model, jobs: int, messages: int, random: np.ran
     state = State(
         clock=np.zeros(1),
         counts=np.array([0, free, *ready, 0], np.int64),
-        present=np.zeros(stations, np.int64),
         serving=np.zeros(stations, np.int64),
-        presence=np.zeros(stations),
-        business=np.zeros(stations),
+        service=np.zeros(stations),
         seen_at=np.zeros(stations),
         served=np.zeros(stations),
         heap_end=np.zeros(heap),
@@ -146,7 +149,7 @@ def _at_start(plan: Plan, model: Model, jobs: int, messages: int, random: np.ran
         began=np.zeros(jobs),
         work=np.zeros(jobs),
         due=due,
-        winner=np.zeros(leaves, np.int64),
+        winner=np.concatenate([np.zeros(len(due)), np.arange(len(due))]).astype(np.int64),
         response=np.zeros(messages),
         ended=np.zeros(messages),
         message_class=np.zeros(messages, np.int64),
@@ -163,6 +166,10 @@ def _closed_jobs(classes: Sequence[JobClass]) -> list[int]:
         found += list(left)
         left = {c: count - 1 for c, count in left.items() if count > 1}
     return found
+
+
+def _from_outside(classes: Sequence[JobClass]) -> list[int]:
+    return [c for c, one in enumerate(classes) if one.origin == Origin.OPEN]
 
 
 def _whole(place: Place) -> int:

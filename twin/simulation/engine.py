@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from twin.simulation.heaps import pop, push
+from twin.simulation.heaps import pop, push, replace
 from twin.simulation.model import Act, Discipline, Origin
 
 Floats = npt.NDArray[np.float64]
@@ -57,6 +57,8 @@ class Plan(NamedTuple):
     first_step: Whole
     origin: Whole
     rate: Floats
+    # the classes whose jobs come from outside
+    arriving: Whole
     # 1 / variation² of all service times: 1 exponential, 0 stands for no variation
     shape: float
 
@@ -68,11 +70,10 @@ class State(NamedTuple):
     # messages completed; the first free job; the first and the last of those who can go on at once; jobs
     # from outside that are under way
     counts: Whole
-    # per station: who is there, in service or not; seconds of presence and of busy servers so far
-    present: Whole
+    # per station: those in service; seconds of service begun, or given where all are served at once or it is
+    # held; when the latter was last known
     serving: Whole
-    presence: Floats
-    business: Floats
+    service: Floats
     seen_at: Floats
     # per station: service that each of those present has received so far, when all are served at once
     served: Floats
@@ -86,7 +87,8 @@ class State(NamedTuple):
     job_class: Whole
     began: Floats
     work: Floats
-    # when the next service of each station ends, then when the next job of each open class comes
+    # when the next service of each station ends, then when the next job of each open class comes; the tree of
+    # whose is first, with its root at 1 and its leaves in the second half
     due: Floats
     winner: Whole
     # per completed message
@@ -100,11 +102,8 @@ def _announce(source, time, due, winner):  # type: ignore[no-untyped-def]
     """Who is next, after the time of one source has changed."""
     due[source] = time
     node = (len(due) + source) >> 1
-    leaves = len(due)
     while node >= 1:
-        left, right = 2 * node, 2 * node + 1
-        one = left - leaves if left >= leaves else winner[left]
-        other = right - leaves if right >= leaves else winner[right]
+        one, other = winner[2 * node], winner[2 * node + 1]
         winner[node] = one if due[one] <= due[other] else other
         node >>= 1
 
@@ -124,8 +123,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
     discipline, servers, heap_start = plan.discipline, plan.servers, plan.heap_start
     act, station_of, copies, mean = plan.act, plan.station, plan.copies, plan.mean
     first_step, origin, rate, shape = plan.first_step, plan.origin, plan.rate, plan.shape
-    present, serving, presence, business = state.present, state.serving, state.presence, state.business
-    seen_at, served = state.seen_at, state.served
+    serving, service, seen_at, served = state.serving, state.service, state.seen_at, state.served
     heap_end, heap_job = state.heap_end, state.heap_job
     first, last, behind = state.first, state.last, state.behind
     at_step, job_class, began, work = state.at_step, state.job_class, state.began, state.work
@@ -149,7 +147,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
             now = due[source]
             if source >= stations:
                 # a job comes from outside
-                arrived = source - stations
+                arrived = plan.arriving[source - stations]
                 _announce(source, now + random.standard_exponential() / rate[arrived], due, winner)
                 job = free
                 if job == _NOBODY:
@@ -164,18 +162,15 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 ready = ready_last = job
             else:
                 k = source
-                elapsed = now - seen_at[k]
-                seen_at[k] = now
-                presence[k] += elapsed * present[k]
                 start = heap_start[k]
                 if discipline[k] == _SHARED:
-                    speed = min(1.0, servers[k] / present[k])
-                    business[k] += elapsed * speed * present[k]
+                    service[k] += (now - seen_at[k]) * min(serving[k], servers[k])
+                    seen_at[k] = now
                     served[k] = heap_end[start]
-                    job = pop(start, present[k], heap_end, heap_job)
-                    present[k] -= 1
-                    if present[k] > 0:
-                        speed = min(1.0, servers[k] / present[k])
+                    job = pop(start, serving[k], heap_end, heap_job)
+                    serving[k] -= 1
+                    if serving[k] > 0:
+                        speed = min(1.0, servers[k] / serving[k])
                         _announce(k, now + (heap_end[start] - served[k]) / speed, due, winner)
                     else:
                         served[k] = 0.0
@@ -183,26 +178,25 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     behind[job] = _NOBODY
                     ready = ready_last = job
                 elif discipline[k] == _IN_TURN:
-                    business[k] += elapsed * serving[k]
-                    job = pop(start, serving[k], heap_end, heap_job)
-                    present[k] -= 1
-                    serving[k] -= 1
+                    job = heap_job[start]
                     if first[k] != _NOBODY:
-                        served_next = first[k]
-                        first[k] = behind[served_next]
-                        push(now + work[served_next], served_next, start, serving[k], heap_end, heap_job)
-                        serving[k] += 1
-                    _announce(k, heap_end[start] if serving[k] > 0 else np.inf, due, winner)
+                        other = first[k]
+                        first[k] = behind[other]
+                        service[k] += work[other]
+                        replace(now + work[other], other, start, serving[k], heap_end, heap_job)
+                        _announce(k, heap_end[start], due, winner)
+                    else:
+                        pop(start, serving[k], heap_end, heap_job)
+                        serving[k] -= 1
+                        _announce(k, heap_end[start] if serving[k] > 0 else np.inf, due, winner)
                     behind[job] = _NOBODY
                     ready = ready_last = job
                 else:
                     # a force has ended: whom it served goes on, and who came meanwhile goes into the next
-                    business[k] += elapsed
                     ready = heap_job[start]
                     ready_last = ready
                     while behind[ready_last] != _NOBODY:
                         ready_last = behind[ready_last]
-                    present[k] -= serving[k]
                     serving[k] = 0
                     if first[k] != _NOBODY:
                         most = int(servers[k])
@@ -216,6 +210,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                             serving[k] += 1
                         first[k] = behind[served_last]
                         behind[served_last] = _NOBODY
+                        service[k] += work[heap_job[start]]
                         _announce(k, now + work[heap_job[start]], due, winner)
                     else:
                         _announce(k, np.inf, due, winner)
@@ -232,37 +227,33 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     k += int(random.random() * copies[step])
                 if what == _VISIT:
                     work[job] = _drawn(mean[step], shape, random)
-                    elapsed = now - seen_at[k]
-                    seen_at[k] = now
-                    presence[k] += elapsed * present[k]
                     start = heap_start[k]
                     if discipline[k] == _SHARED:
-                        if present[k] > 0:
-                            speed = min(1.0, servers[k] / present[k])
-                            business[k] += elapsed * speed * present[k]
-                            served[k] += elapsed * speed
-                        push(served[k] + work[job], job, start, present[k], heap_end, heap_job)
-                        present[k] += 1
-                        speed = min(1.0, servers[k] / present[k])
+                        if serving[k] > 0:
+                            working = min(serving[k], servers[k])
+                            service[k] += (now - seen_at[k]) * working
+                            served[k] += (now - seen_at[k]) * working / serving[k]
+                        seen_at[k] = now
+                        push(served[k] + work[job], job, start, serving[k], heap_end, heap_job)
+                        serving[k] += 1
+                        speed = min(1.0, servers[k] / serving[k])
                         _announce(k, now + (heap_end[start] - served[k]) / speed, due, winner)
                         break
                     if discipline[k] == _IN_TURN:
-                        business[k] += elapsed * serving[k]
-                        present[k] += 1
                         if serving[k] < servers[k]:
+                            service[k] += work[job]
                             push(now + work[job], job, start, serving[k], heap_end, heap_job)
                             serving[k] += 1
                             _announce(k, heap_end[start], due, winner)
                             break
                     else:
-                        present[k] += 1
                         if serving[k] == 0:
+                            service[k] += work[job]
                             heap_job[start] = job
                             behind[job] = _NOBODY
                             serving[k] = 1
                             _announce(k, now + work[job], due, winner)
                             break
-                        business[k] += elapsed
                     behind[job] = _NOBODY
                     if first[k] == _NOBODY:
                         first[k] = job
@@ -271,11 +262,8 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     last[k] = job
                     break
                 if what == _TAKE:
-                    elapsed = now - seen_at[k]
+                    service[k] += (now - seen_at[k]) * serving[k]
                     seen_at[k] = now
-                    presence[k] += elapsed * present[k]
-                    business[k] += elapsed * serving[k]
-                    present[k] += 1
                     if serving[k] < servers[k]:
                         serving[k] += 1
                         continue
@@ -287,11 +275,8 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     last[k] = job
                     break
                 if what == _GIVE_BACK:
-                    elapsed = now - seen_at[k]
+                    service[k] += (now - seen_at[k]) * serving[k]
                     seen_at[k] = now
-                    presence[k] += elapsed * present[k]
-                    business[k] += elapsed * serving[k]
-                    present[k] -= 1
                     if first[k] != _NOBODY and serving[k] <= servers[k]:
                         # it goes from hand to hand
                         other = first[k]

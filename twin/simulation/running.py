@@ -67,7 +67,6 @@ class Simulated:
     class_throughput: dict[str, Estimate]
     class_response: dict[str, Estimate]
     utilisation: dict[str, Estimate]
-    present: dict[str, Estimate]
     runs: int
     messages: int
     # the share of the runs that was left out at their beginning, and whether that was enough
@@ -114,7 +113,6 @@ class _Run:
     class_throughput: Array
     class_response: Array
     utilisation: dict[str, float]
-    present: dict[str, float]
     # by how much the mean response of its second half exceeds that of its first
     drift: float
 
@@ -125,13 +123,13 @@ def _run(model: Model, random: np.random.Generator, messages: int) -> _Run | Uns
     state = compiled.state
     ends = np.linspace(0, messages, _BLOCKS + 1).astype(int)
     clock, inside = np.zeros(_BLOCKS + 1), np.zeros(_BLOCKS + 1)
-    present, busy = np.zeros((2, _BLOCKS + 1, len(state.present)))
+    service = np.zeros((_BLOCKS + 1, len(state.service)))
     for block, end in enumerate(ends[1:], 1):
         why = why_stopped(compiled.plan, state, random, int(end), np.inf)
         if why == Stopped.STUCK:
             raise BadNetwork("everybody waits for somebody else: nothing moves")
         clock[block], inside[block] = state.clock[0], state.counts[4]
-        present[block], busy[block] = compiled.spent()
+        service[block] = compiled.service()
         if why == Stopped.FULL:
             return Unstable(offered, float(state.counts[0] / state.clock[0]))
     if offered and _grows(inside, messages):
@@ -152,8 +150,9 @@ def _run(model: Model, random: np.random.Generator, messages: int) -> _Run | Uns
         percentiles=np.percentile(kept, PERCENTILES),
         class_throughput=counts / seconds,
         class_response=np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0),
-        utilisation=compiled.mean_by_name(lambda k: (busy[-1, k] - busy[first, k]) / seconds / servers[k]),
-        present=compiled.mean_by_name(lambda k: (present[-1, k] - present[first, k]) / seconds),
+        utilisation=compiled.mean_by_name(
+            lambda k: (service[-1, k] - service[first, k]) / seconds / servers[k]
+        ),
         drift=float(kept[half:].mean() - kept[:half].mean()),
     )
 
@@ -190,7 +189,6 @@ def _summary(model: Model, found: Sequence[_Run], messages: int) -> Simulated:
         utilisation={
             name: estimate([one.utilisation[name] for one in found]) for name in found[0].utilisation
         },
-        present={name: estimate([one.present[name] for one in found]) for name in found[0].present},
         runs=len(found),
         messages=messages,
         warm_up=_WARM_UP / _BLOCKS,
