@@ -16,8 +16,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from features.lake import Lake
+from twin.app.cli import app
 from twin.core.settings import Settings
 from twin.core.tables import TABLES
 
@@ -32,6 +34,17 @@ def home(main_job):
 @pytest.fixture(scope="module")
 def printed(main_job):
     return (main_job / "printed").read_text()
+
+
+@pytest.fixture(scope="module")
+def ask(home):
+    """The command without a process of its own, whose packages take seconds to load: for questions of which
+    another test asks one of the kind in a process."""
+
+    def call(*arguments):
+        return CliRunner().invoke(app, [str(one) for one in arguments], env={"TWIN_HOME": str(home)})
+
+    return call
 
 
 @pytest.fixture
@@ -91,10 +104,10 @@ def test_the_sample_requests_of_every_system_are_answered(home):
 
 
 @pytest.fixture(scope="module")
-def requests(twin, tmp_path_factory):
+def requests(ask, tmp_path_factory):
     """Good ones of two systems, and one that is rejected."""
     path = tmp_path_factory.mktemp("requests") / "requests.jsonl"
-    flow, hub = (json.loads(twin("example", one, "--json").stdout) for one in ("message_flow", "rules_hub"))
+    flow, hub = (json.loads(ask("example", one, "--json").stdout) for one in ("message_flow", "rules_hub"))
     rows = [
         flow | {"request_id": "flow"},
         flow | {"cpus": "four"},
@@ -212,24 +225,24 @@ def test_a_hundred_clients_at_once_are_all_answered(serving, requests):
         assert set(clients.map(ask, range(200))) == {200}
 
 
-def test_own_measurements_move_the_answers(twin, requests, tmp_path):
+def test_own_measurements_move_the_answers(ask, requests, tmp_path):
     hub = json.loads(requests.read_text().splitlines()[2]) | {"machine": "our box", "mhz": 600}
     asked, anchor = tmp_path / "asked.jsonl", tmp_path / "anchor.jsonl"
     asked.write_text(json.dumps(hub) + "\n")
     anchor.write_text(json.dumps(hub | {"queue_managers": 4, "throughput_msgs_per_s": 100.0}) + "\n")
-    (plain,) = json.loads(twin("predict", asked, "--json").stdout)["predictions"]
-    (moved,) = json.loads(twin("predict", asked, "--anchor", anchor, "--json").stdout)["predictions"]
+    (plain,) = json.loads(ask("predict", asked, "--json").stdout)["predictions"]
+    (moved,) = json.loads(ask("predict", asked, "--anchor", anchor, "--json").stdout)["predictions"]
     assert moved["value"] < 0.7 * plain["value"]
     assert moved["hi90"] / moved["lo90"] < plain["hi90"] / plain["lo90"]
     anchor.write_text(json.dumps(hub) + "\n")
-    refused = twin("predict", asked, "--anchor", anchor)
-    assert refused.returncode == 2
+    refused = ask("predict", asked, "--anchor", anchor)
+    assert refused.exit_code == 2
     assert "throughput_msgs_per_s" in refused.stderr
 
 
-def test_an_explanation_names_neighbours_with_their_lines(twin, requests, tmp_path):
+def test_an_explanation_names_neighbours_with_their_lines(twin, ask, tmp_path):
     config = tmp_path / "flow.json"
-    config.write_text(json.dumps(json.loads(twin("example", "message_flow", "--json").stdout)))
+    config.write_text(json.dumps(json.loads(ask("example", "message_flow", "--json").stdout)))
     told = json.loads(twin("explain", config, "--json").stdout)
     assert set(told["predictors"]) == {"nearest", "regression", "analytic", "hybrid"}
     assert told["answer"]["bottleneck"]
@@ -237,7 +250,7 @@ def test_an_explanation_names_neighbours_with_their_lines(twin, requests, tmp_pa
     figures = [figure for one in told["neighbours"] for figure in one["figures"]]
     assert {"source_id", "line", "printed", "metric"} <= set(figures[0])
     assert {figure["source_id"] for figure in figures} == {"wbimb-v5-solaris"}
-    assert "wbimb-v5-solaris line" in twin("explain", config).stdout
+    assert "wbimb-v5-solaris line" in ask("explain", config).stdout
 
 
 def test_held_out_rows_are_predicted_without_them(twin):
@@ -264,20 +277,20 @@ def test_held_out_rows_are_predicted_without_them(twin):
         (("models", "promote", "77"), "77"),
     ],
 )
-def test_bad_questions_to_the_registry_are_exit_code_2(twin, arguments, reason):
-    done = twin(*arguments)
-    assert done.returncode == 2
+def test_bad_questions_to_the_registry_are_exit_code_2(ask, arguments, reason):
+    done = ask(*arguments)
+    assert done.exit_code == 2
     assert reason in done.stderr
 
 
-def test_a_model_that_knows_less_does_not_replace_the_champion(twin):
+def test_a_model_that_knows_less_does_not_replace_the_champion(twin, ask):
     done = json.loads(twin("train", "--where", "source_id = 'mqsi-v11-solaris'", "--json").stdout)
     assert (done["version"], done["changed"], done["champion"]) == ("2", True, False)
     assert "does not answer" in done["reason"]
-    listed = {one["version"]: one for one in json.loads(twin("models", "--json").stdout)}
+    listed = {one["version"]: one for one in json.loads(ask("models", "--json").stdout)}
     assert listed["1"]["aliases"] == ["champion"]
     assert listed["2"]["aliases"] == ["challenger"]
     assert listed["2"]["reason"] == done["reason"]
     # by hand it can be, and the way back is open
-    assert twin("models", "promote", "2").returncode == 0
-    assert "version 1 is champion again" in twin("models", "rollback").stdout
+    assert ask("models", "promote", "2").exit_code == 0
+    assert "version 1 is champion again" in ask("models", "rollback").stdout
