@@ -146,6 +146,8 @@ def test_a_storm_is_reproducible_by_its_seed(storm):
         ({"channels": 2_000_001}, "channels are 2000001"),
         ({"processors": 0.0}, "processors is 0"),
         ({"retry_interval": np.inf}, "retry_interval is inf"),
+        ({"retry_interval": 1e6}, "take longer"),
+        ({"retry_interval": 1e-6}, "too many"),
         ({"start_work": -1.0}, "connecting"),
     ],
 )

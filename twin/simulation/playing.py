@@ -49,32 +49,32 @@ def model_of(
     # customers with locks or threads of their own are told apart by them
     kinds = min(max(part.divided for part in parts), population)
     shares = [population // kinds + (kind < population % kinds) for kind in range(kinds)]
-    classes = [_customers(parts, kind, shares[kind], offered_msgs_per_s, kinds) for kind in range(kinds)]
-    pools = []
-    if offered_msgs_per_s is not None and population < _ENDLESS:
-        pools = [
-            Place(_pool(kind), Discipline.HELD, shares[kind], told_as=network.customers)
-            for kind in range(kinds)
-        ]
     places = [place for part in parts for place in part.places()]
+    routes = [[step for part in parts for step in part.steps(kind)] for kind in range(kinds)]
+    names = ["messages"] if kinds == 1 else [f"messages {kind + 1}" for kind in range(kinds)]
+    if offered_msgs_per_s is None:
+        classes = [
+            JobClass(name, route, Origin.CLOSED, population=share)
+            for name, route, share in zip(names, routes, shares, strict=True)
+        ]
+    else:
+        if population < _ENDLESS:
+            pools = [f"{POOL} {kind + 1}" for kind in range(kinds)]
+            places += [
+                Place(pool, Discipline.HELD, share, told_as=network.customers)
+                for pool, share in zip(pools, shares, strict=True)
+            ]
+            routes = [
+                [take(pool), *route, give_back(pool)] for pool, route in zip(pools, routes, strict=True)
+            ]
+        each = offered_msgs_per_s / kinds
+        classes = [
+            JobClass(name, route, Origin.OPEN, rate=each) for name, route in zip(names, routes, strict=True)
+        ]
     left_behind = [
         JobClass(part.beside, part.work_beside(), Origin.LEFT_BEHIND) for part in parts if part.background > 0
     ]
-    return Model([*places, *pools], [*classes, *left_behind], variation)
-
-
-def _customers(parts: list[_Part], kind: int, count: int, offered: float | None, kinds: int) -> JobClass:
-    steps = [step for part in parts for step in part.steps(kind)]
-    name = "messages" if kinds == 1 else f"messages {kind + 1}"
-    if offered is None:
-        return JobClass(name, steps, Origin.CLOSED, population=count)
-    if count * kinds < _ENDLESS:
-        steps = [take(_pool(kind)), *steps, give_back(_pool(kind))]
-    return JobClass(name, steps, Origin.OPEN, rate=offered / kinds)
-
-
-def _pool(kind: int) -> str:
-    return f"{POOL} {kind + 1}"
+    return Model(places, [*classes, *left_behind], variation)
 
 
 @dataclass(frozen=True)
@@ -166,4 +166,5 @@ class _Part:
         return found
 
     def work_beside(self) -> list[Step]:
-        return [visit(self.name, self.background), give_back(self.beside)]
+        served_at = self.name if self.locks is None or self.demand <= 0 else self._disk
+        return [visit(served_at, self.background), give_back(self.beside)]

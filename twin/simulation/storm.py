@@ -31,6 +31,7 @@ _BEFORE_S = 30
 # who is not back after so many retries never comes back
 _RETRIES = 60
 _STEP_S = 60.0
+_LONGEST_S = 1_000_000
 
 # what can happen to a channel or an application
 _CUT, _RETRY, _GIVE_UP, _ERRORS_WRITTEN, _SEND, _REPLY = range(6)
@@ -113,7 +114,7 @@ def recover(storm: Storm, seed: int = 1) -> Recovery:
         _play(storm, state, track, random, end, back)
     if np.isfinite(track.told[1]):
         # messages come back after the channels
-        end = min(track.told[1] + 2 * storm.retry_interval + _WINDOW_S, horizon)
+        end = max(end, min(track.told[1] + 2 * storm.retry_interval + _WINDOW_S, horizon))
         _play(storm, state, track, random, end, back)
     running, messages, busy, given_up = (one[: int(end)] for one in track[:4])
     return Recovery(
@@ -152,6 +153,10 @@ def _check(storm: Storm) -> None:
     for name in ("processors", "patience", "retry_interval", "heartbeat"):
         if not (math.isfinite(value := getattr(storm, name)) and value > 0):
             raise BadNetwork(f"{name} is {value:g}")
+    if storm.heartbeat + _RETRIES * storm.retry_interval > _LONGEST_S:
+        raise BadNetwork(f"heartbeats and {_RETRIES} retries take longer than {_LONGEST_S} s")
+    if storm.channels * storm.patience / storm.retry_interval > MOST_JOBS:
+        raise BadNetwork(f"{storm.channels} channels retry every {storm.retry_interval:g} s: too many")
     if not math.isfinite(storm.pace) or storm.pace + storm.message_work + storm.message_rest <= 0:
         raise BadNetwork(f"an application sends a message every {storm.pace:g} s")
     if not 0 <= storm.connect_work <= storm.start_work:

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 
 from twin.core.columns import Texts
 from twin.core.configuration import Configuration
-from twin.queueing.network import Array, Locks, Network, Station, cpu, delay, log
+from twin.queueing.network import Array, Locks, Network, Station, cpu, delay
 from twin.queueing.solving import solve
 from twin.simulation.failover import fail_over
 from twin.simulation.playing import model_of
@@ -95,15 +95,16 @@ class _Box:
         return _Box(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
-    def locks(self) -> Locks:
-        """Each queue manager has a log of its own."""
-        return Locks(self.queue_managers, self.lock_hold, self.log_disks)
+    def log(self) -> Station:
+        """Each queue manager has a log of its own, and a lock on it."""
+        locks = Locks(self.queue_managers, self.lock_hold, self.log_disks)
+        return Station("log", "log", self.log_hold, servers=self.logs, locks=locks)
 
     def engines_alone(self, processors: Array) -> Network:
         """What the engines do with the processors that the others leave to them."""
         stations = (
             cpu(self.engine_cpu, processors),
-            log(self.log_hold, self.logs),
+            self.log,
             delay("wake-up", self.wake_up),
         )
         return Network(stations, self.engines)
@@ -111,7 +112,7 @@ class _Box:
     def whole(self, polling: Array) -> Network:
         stations = (
             cpu(self.engine_cpu, self.processors, self.beside_cpu + polling),
-            Station("log", "log", self.log_hold, servers=self.logs, locks=self.locks),
+            self.log,
             delay("wake-up", self.wake_up),
             # queues are written behind the engines: nobody waits for it until the disks have no time left
             Station("queue disks", "disk", 0.0, self.queue_write, self.queue_disks),
