@@ -51,7 +51,7 @@ def test_a_closed_pool_holds_everybody_until_it_opens():
     compiled = Compiled(model, 10_000, random, room=10_000)
     why_stopped(compiled.plan, compiled.state, random, 10_000, 10.0)
     assert compiled.state.counts[0] == 0
-    waiting = compiled.state.counts[4]
+    waiting = compiled.state.counts[1]
     assert waiting > 900
     compiled.open_up("door", 2)
     why_stopped(compiled.plan, compiled.state, random, 10_000, 12.0)

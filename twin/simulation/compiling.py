@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twin.queueing.network import BadNetwork
-from twin.simulation.engine import Floats, Plan, State, settle
+from twin.simulation.engine import NOBODY, Floats, Plan, State, settle
 from twin.simulation.model import Act, Discipline, JobClass, Model, Origin, Place, Step
 
-_NOBODY = -1
 # jobs that may be under way at once, and places for them at all stations: some hundred megabytes
 MOST_JOBS = 1_000_000
 _MOST_PLACES = 20_000_000
@@ -64,7 +63,7 @@ class Compiled:
         """A pool has so many places from now on; those who waited for one get it."""
         k, state = self._station[place], self.state
         self.plan.servers[k] = servers
-        while state.first[k] != _NOBODY and state.serving[k] < servers:
+        while state.first[k] != NOBODY and state.serving[k] < servers:
             job = int(state.first[k])
             state.first[k] = state.behind[job]
             state.serving[k] += 1
@@ -74,7 +73,7 @@ class Compiled:
         """Those who wait for a pool begin anew with the steps of another class."""
         k, state = self._station[place], self.state
         first_step = self.plan.first_step[self.class_names.index(like)]
-        while state.first[k] != _NOBODY:
+        while state.first[k] != NOBODY:
             job = int(state.first[k])
             state.first[k] = state.behind[job]
             state.at_step[job] = first_step
@@ -98,13 +97,13 @@ class Compiled:
             servers=np.array([place.servers for place in stations], float),
             heap_start=np.concatenate([[0], np.cumsum(room)]).astype(np.int64),
             act=np.array([step.act for step in steps], np.int64),
-            station=np.array([self._place(step) for step in steps], np.int64),
+            station=np.array([self._place(step) for step in steps], np.uint32),
             copies=np.array([self._copies.get(step.place, 1.0) for step in steps], float),
             mean=np.array([step.mean for step in steps], float),
-            first_step=np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64),
+            first_step=np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.uint32),
             origin=np.array([one.origin for one in model.classes], np.int64),
             rate=np.array([one.rate for one in model.classes], float),
-            arriving=np.array(_from_outside(model.classes), np.int64),
+            arriving=np.array(_from_outside(model.classes), np.uint32),
             shape=1 / variation**2 if variation > 0 else 0.0,
         )
 
@@ -117,8 +116,8 @@ class Compiled:
 def _at_start(plan: Plan, model: Model, jobs: int, messages: int, random: np.random.Generator) -> State:
     stations, classes = len(plan.discipline), model.classes
     closed = _closed_jobs(classes)
-    behind = np.arange(1, jobs + 1, dtype=np.int64)
-    job_class = np.zeros(jobs, np.int64)
+    behind = np.arange(1, jobs + 1, dtype=np.uint32)
+    job_class = np.zeros(jobs, np.uint32)
     job_class[: len(closed)] = closed
     arriving = _from_outside(classes)
     due = np.full(1 << max(1, math.ceil(math.log2(stations + len(arriving)))), np.inf)
@@ -126,33 +125,34 @@ def _at_start(plan: Plan, model: Model, jobs: int, messages: int, random: np.ran
         if classes[c].rate > 0:
             due[stations + at] = random.standard_exponential() / classes[c].rate
     if jobs:
-        behind[-1] = _NOBODY
+        behind[-1] = NOBODY
     if closed:
-        behind[len(closed) - 1] = _NOBODY
-    free = len(closed) if len(closed) < jobs else _NOBODY
-    ready = (0, len(closed) - 1) if closed else (_NOBODY, _NOBODY)
+        behind[len(closed) - 1] = NOBODY
+    free = len(closed) if len(closed) < jobs else NOBODY
+    ready = (0, len(closed) - 1) if closed else (NOBODY, NOBODY)
     heap = int(plan.heap_start[-1])
     state = State(
         clock=np.zeros(1),
-        counts=np.array([0, free, *ready, 0], np.int64),
+        counts=np.zeros(2, np.int64),
+        ends=np.array([free, *ready], np.uint32),
         serving=np.zeros(stations, np.int64),
         service=np.zeros(stations),
         seen_at=np.zeros(stations),
         served=np.zeros(stations),
         heap_end=np.zeros(heap),
-        heap_job=np.zeros(heap, np.int64),
-        first=np.full(stations, _NOBODY, np.int64),
-        last=np.full(stations, _NOBODY, np.int64),
+        heap_job=np.zeros(heap, np.uint32),
+        first=np.full(stations, NOBODY),
+        last=np.full(stations, NOBODY),
         behind=behind,
         at_step=plan.first_step[job_class],
         job_class=job_class,
         began=np.zeros(jobs),
         work=np.zeros(jobs),
         due=due,
-        winner=np.concatenate([np.zeros(len(due)), np.arange(len(due))]).astype(np.int64),
+        winner=np.concatenate([np.zeros(len(due)), np.arange(len(due))]).astype(np.uint32),
         response=np.zeros(messages),
         ended=np.zeros(messages),
-        message_class=np.zeros(messages, np.int64),
+        message_class=np.zeros(messages, np.uint32),
     )  # fmt: skip
     settle(state)
     return state
@@ -184,9 +184,9 @@ def _heap_room(place: Place, jobs: int) -> int:
 
 
 def _ready(state: State, job: int) -> None:
-    state.behind[job] = _NOBODY
-    if state.counts[2] == _NOBODY:
-        state.counts[2] = job
+    state.behind[job] = NOBODY
+    if state.ends[1] == NOBODY:
+        state.ends[1] = job
     else:
-        state.behind[state.counts[3]] = job
-    state.counts[3] = job
+        state.behind[state.ends[2]] = job
+    state.ends[2] = job

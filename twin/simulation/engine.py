@@ -20,13 +20,15 @@ from twin.simulation.model import Act, Discipline, Origin
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
+# jobs, stations, steps, classes: without a sign, or each use of one would first look whether it is negative
+Places = npt.NDArray[np.uint32]
 
 # the compiler wants plain numbers
 _SHARED, _IN_TURN, _GROUPED = int(Discipline.SHARED), int(Discipline.IN_TURN), int(Discipline.GROUPED)
 _VISIT, _TAKE = int(Act.VISIT), int(Act.TAKE)
 _GIVE_BACK, _LEAVE_BEHIND = int(Act.GIVE_BACK), int(Act.LEAVE_BEHIND)
 _CLOSED, _OPEN = int(Origin.CLOSED), int(Origin.OPEN)
-_NOBODY = -1
+NOBODY = np.uint32(0xFFFFFFFF)
 
 
 class Stopped(IntEnum):
@@ -50,15 +52,15 @@ class Plan(NamedTuple):
     # per step
     act: Whole
     # the first of equal stations and how many there are; for a job left behind, its class
-    station: Whole
+    station: Places
     copies: Floats
     mean: Floats
     # per class
-    first_step: Whole
+    first_step: Places
     origin: Whole
     rate: Floats
     # the classes whose jobs come from outside
-    arriving: Whole
+    arriving: Places
     # 1 / variation² of all service times: 1 exponential, 0 stands for no variation
     shape: float
 
@@ -67,9 +69,10 @@ class State(NamedTuple):
     """Everything that changes."""
 
     clock: Floats
-    # messages completed; the first free job; the first and the last of those who can go on at once; jobs
-    # from outside that are under way
+    # messages completed; jobs from outside that are under way
     counts: Whole
+    # the first free job; the first and the last of those who can go on at once
+    ends: Places
     # per station: those in service; seconds of service begun, or given where all are served at once or it is
     # held; when the latter was last known
     serving: Whole
@@ -78,23 +81,23 @@ class State(NamedTuple):
     # per station: service that each of those present has received so far, when all are served at once
     served: Floats
     heap_end: Floats
-    heap_job: Whole
-    first: Whole
-    last: Whole
+    heap_job: Places
+    first: Places
+    last: Places
     # per job
-    behind: Whole
-    at_step: Whole
-    job_class: Whole
+    behind: Places
+    at_step: Places
+    job_class: Places
     began: Floats
     work: Floats
     # when the next service of each station ends, then when the next job of each open class comes; the tree of
     # whose is first, with its root at 1 and its leaves in the second half
     due: Floats
-    winner: Whole
+    winner: Places
     # per completed message
     response: Floats
     ended: Floats
-    message_class: Whole
+    message_class: Places
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -130,12 +133,12 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
     due, winner = state.due, state.winner
     response, ended, message_class = state.response, state.ended, state.message_class
     stations = len(discipline)
-    now, done, free = state.clock[0], state.counts[0], state.counts[1]
-    ready, ready_last, inside = state.counts[2], state.counts[3], state.counts[4]
+    now, done, inside = state.clock[0], state.counts[0], state.counts[1]
+    free, ready, ready_last = state.ends[0], state.ends[1], state.ends[2]
     why = 0
 
     while done < messages:
-        if ready == _NOBODY:
+        if ready == NOBODY:
             source = winner[1]
             if due[source] > until:
                 now = until
@@ -150,7 +153,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 arrived = plan.arriving[source - stations]
                 _announce(source, now + random.standard_exponential() / rate[arrived], due, winner)
                 job = free
-                if job == _NOBODY:
+                if job == NOBODY:
                     why = 2
                     break
                 free = behind[job]
@@ -158,7 +161,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 job_class[job] = arrived
                 at_step[job] = first_step[arrived]
                 began[job] = now
-                behind[job] = _NOBODY
+                behind[job] = NOBODY
                 ready = ready_last = job
             else:
                 k = source
@@ -175,11 +178,11 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     else:
                         served[k] = 0.0
                         _announce(k, np.inf, due, winner)
-                    behind[job] = _NOBODY
+                    behind[job] = NOBODY
                     ready = ready_last = job
                 elif discipline[k] == _IN_TURN:
                     job = heap_job[start]
-                    if first[k] != _NOBODY:
+                    if first[k] != NOBODY:
                         other = first[k]
                         first[k] = behind[other]
                         service[k] += work[other]
@@ -189,33 +192,33 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                         pop(start, serving[k], heap_end, heap_job)
                         serving[k] -= 1
                         _announce(k, heap_end[start] if serving[k] > 0 else np.inf, due, winner)
-                    behind[job] = _NOBODY
+                    behind[job] = NOBODY
                     ready = ready_last = job
                 else:
                     # a force has ended: whom it served goes on, and who came meanwhile goes into the next
                     ready = heap_job[start]
                     ready_last = ready
-                    while behind[ready_last] != _NOBODY:
+                    while behind[ready_last] != NOBODY:
                         ready_last = behind[ready_last]
                     serving[k] = 0
-                    if first[k] != _NOBODY:
+                    if first[k] != NOBODY:
                         most = int(servers[k])
                         if random.random() < servers[k] - most:
                             most += 1
                         heap_job[start] = first[k]
                         served_last = first[k]
                         serving[k] = 1
-                        while serving[k] < most and behind[served_last] != _NOBODY:
+                        while serving[k] < most and behind[served_last] != NOBODY:
                             served_last = behind[served_last]
                             serving[k] += 1
                         first[k] = behind[served_last]
-                        behind[served_last] = _NOBODY
+                        behind[served_last] = NOBODY
                         service[k] += work[heap_job[start]]
                         _announce(k, now + work[heap_job[start]], due, winner)
                     else:
                         _announce(k, np.inf, due, winner)
 
-        while ready != _NOBODY:
+        while ready != NOBODY:
             job = ready
             ready = behind[job]
             while True:
@@ -224,7 +227,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 what = act[step]
                 k = station_of[step]
                 if copies[step] > 1.0:
-                    k += int(random.random() * copies[step])
+                    k = np.uint32(k + int(random.random() * copies[step]))
                 if what == _VISIT:
                     work[job] = _drawn(mean[step], shape, random)
                     start = heap_start[k]
@@ -250,12 +253,12 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                         if serving[k] == 0:
                             service[k] += work[job]
                             heap_job[start] = job
-                            behind[job] = _NOBODY
+                            behind[job] = NOBODY
                             serving[k] = 1
                             _announce(k, now + work[job], due, winner)
                             break
-                    behind[job] = _NOBODY
-                    if first[k] == _NOBODY:
+                    behind[job] = NOBODY
+                    if first[k] == NOBODY:
                         first[k] = job
                     else:
                         behind[last[k]] = job
@@ -267,8 +270,8 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     if serving[k] < servers[k]:
                         serving[k] += 1
                         continue
-                    behind[job] = _NOBODY
-                    if first[k] == _NOBODY:
+                    behind[job] = NOBODY
+                    if first[k] == NOBODY:
                         first[k] = job
                     else:
                         behind[last[k]] = job
@@ -277,12 +280,12 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 if what == _GIVE_BACK:
                     service[k] += (now - seen_at[k]) * serving[k]
                     seen_at[k] = now
-                    if first[k] != _NOBODY and serving[k] <= servers[k]:
+                    if first[k] != NOBODY and serving[k] <= servers[k]:
                         # it goes from hand to hand
                         other = first[k]
                         first[k] = behind[other]
-                        behind[other] = _NOBODY
-                        if ready == _NOBODY:
+                        behind[other] = NOBODY
+                        if ready == NOBODY:
                             ready = other
                         else:
                             behind[ready_last] = other
@@ -292,15 +295,15 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                     continue
                 if what == _LEAVE_BEHIND:
                     left = free
-                    if left == _NOBODY:
+                    if left == NOBODY:
                         why = 2
                         break
                     free = behind[left]
                     job_class[left] = k
                     at_step[left] = first_step[k]
                     began[left] = now
-                    behind[left] = _NOBODY
-                    if ready == _NOBODY:
+                    behind[left] = NOBODY
+                    if ready == NOBODY:
                         ready = left
                     else:
                         behind[ready_last] = left
@@ -328,10 +331,10 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
 
     state.clock[0] = now
     state.counts[0] = done
-    state.counts[1] = free
-    state.counts[2] = ready
-    state.counts[3] = ready_last
-    state.counts[4] = inside
+    state.counts[1] = inside
+    state.ends[0] = free
+    state.ends[1] = ready
+    state.ends[2] = ready_last
     return why
 
 

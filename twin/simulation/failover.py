@@ -101,7 +101,7 @@ class _Boxes:
             why = why_stopped(self._compiled.plan, state, self._random, len(state.response), second + 1.0)
             if why == Stopped.FULL:
                 raise BadNetwork("more messages wait than a simulation can hold")
-            backlog[second] = state.counts[4]
+            backlog[second] = state.counts[1]
         done = int(min(state.counts[0], len(state.response)))
         return _told(state.ended[:done], state.response[:done], backlog, takeover)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numba
+import numpy as np
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -10,13 +11,13 @@ def push(end, job, start, size, ends, jobs):  # type: ignore[no-untyped-def]
     at = size
     while at > 0:
         parent = (at - 1) >> 1
-        if ends[start + parent] <= end:
+        if ends[np.uintp(start + parent)] <= end:
             break
-        ends[start + at] = ends[start + parent]
-        jobs[start + at] = jobs[start + parent]
+        ends[np.uintp(start + at)] = ends[np.uintp(start + parent)]
+        jobs[np.uintp(start + at)] = jobs[np.uintp(start + parent)]
         at = parent
-    ends[start + at] = end
-    jobs[start + at] = job
+    ends[np.uintp(start + at)] = end
+    jobs[np.uintp(start + at)] = job
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -25,7 +26,7 @@ def pop(start, size, ends, jobs):  # type: ignore[no-untyped-def]
     popped = jobs[start]
     size -= 1
     if size > 0:
-        replace(ends[start + size], jobs[start + size], start, size, ends, jobs)
+        replace(ends[np.uintp(start + size)], jobs[np.uintp(start + size)], start, size, ends, jobs)
     return popped
 
 
@@ -34,12 +35,12 @@ def replace(end, job, start, size, ends, jobs):  # type: ignore[no-untyped-def]
     """Takes the place of the job that ends first."""
     at, child = 0, 1
     while child < size:
-        if child + 1 < size and ends[start + child + 1] < ends[start + child]:
+        if child + 1 < size and ends[np.uintp(start + child + 1)] < ends[np.uintp(start + child)]:
             child += 1
-        if ends[start + child] >= end:
+        if ends[np.uintp(start + child)] >= end:
             break
-        ends[start + at] = ends[start + child]
-        jobs[start + at] = jobs[start + child]
+        ends[np.uintp(start + at)] = ends[np.uintp(start + child)]
+        jobs[np.uintp(start + at)] = jobs[np.uintp(start + child)]
         at, child = child, 2 * child + 1
-    ends[start + at] = end
-    jobs[start + at] = job
+    ends[np.uintp(start + at)] = end
+    jobs[np.uintp(start + at)] = job

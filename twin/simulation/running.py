@@ -128,7 +128,7 @@ def _run(model: Model, random: np.random.Generator, messages: int) -> _Run | Uns
         why = why_stopped(compiled.plan, state, random, int(end), np.inf)
         if why == Stopped.STUCK:
             raise BadNetwork("everybody waits for somebody else: nothing moves")
-        clock[block], inside[block] = state.clock[0], state.counts[4]
+        clock[block], inside[block] = state.clock[0], state.counts[1]
         service[block] = compiled.service()
         if why == Stopped.FULL:
             return Unstable(offered, float(state.counts[0] / state.clock[0]))
