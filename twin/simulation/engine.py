@@ -23,9 +23,9 @@ Whole = npt.NDArray[np.int64]
 # jobs, stations, steps, classes: without a sign, or each use of one would first look whether it is negative
 Places = npt.NDArray[np.uint32]
 
-# the compiler wants plain numbers
+# the compiler wants plain numbers; a visit is the act before a take
 _SHARED, _IN_TURN, _GROUPED = int(Discipline.SHARED), int(Discipline.IN_TURN), int(Discipline.GROUPED)
-_VISIT, _TAKE = int(Act.VISIT), int(Act.TAKE)
+_TAKE = int(Act.TAKE)
 _GIVE_BACK, _LEAVE_BEHIND = int(Act.GIVE_BACK), int(Act.LEAVE_BEHIND)
 _CLOSED, _OPEN = int(Origin.CLOSED), int(Origin.OPEN)
 NOBODY = np.uint32(0xFFFFFFFF)
@@ -40,6 +40,10 @@ class Stopped(IntEnum):
     FULL = 2
     # everybody waits for somebody
     STUCK = 3
+
+
+_ENOUGH, _TIME = int(Stopped.ENOUGH_MESSAGES), int(Stopped.TIME)
+_FULL, _STUCK = int(Stopped.FULL), int(Stopped.STUCK)
 
 
 class Plan(NamedTuple):
@@ -135,17 +139,17 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
     stations = len(discipline)
     now, done, inside = state.clock[0], state.counts[0], state.counts[1]
     free, ready, ready_last = state.ends[0], state.ends[1], state.ends[2]
-    why = 0
+    why = _ENOUGH
 
     while done < messages:
         if ready == NOBODY:
             source = winner[1]
             if due[source] > until:
                 now = until
-                why = 1
+                why = _TIME
                 break
             if due[source] == np.inf:
-                why = 3
+                why = _STUCK
                 break
             now = due[source]
             if source >= stations:
@@ -154,7 +158,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 _announce(source, now + random.standard_exponential() / rate[arrived], due, winner)
                 job = free
                 if job == NOBODY:
-                    why = 2
+                    why = _FULL
                     break
                 free = behind[job]
                 inside += 1
@@ -228,48 +232,42 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 k = station_of[step]
                 if copies[step] > 1.0:
                     k = np.uint32(k + int(random.random() * copies[step]))
-                if what == _VISIT:
-                    work[job] = _drawn(mean[step], shape, random)
-                    start = heap_start[k]
-                    if discipline[k] == _SHARED:
-                        if serving[k] > 0:
-                            working = min(serving[k], servers[k])
-                            service[k] += (now - seen_at[k]) * working
-                            served[k] += (now - seen_at[k]) * working / serving[k]
+                if what <= _TAKE:
+                    if what == _TAKE:
+                        service[k] += (now - seen_at[k]) * serving[k]
                         seen_at[k] = now
-                        push(served[k] + work[job], job, start, serving[k], heap_end, heap_job)
-                        serving[k] += 1
-                        speed = min(1.0, servers[k] / serving[k])
-                        _announce(k, now + (heap_end[start] - served[k]) / speed, due, winner)
-                        break
-                    if discipline[k] == _IN_TURN:
                         if serving[k] < servers[k]:
-                            service[k] += work[job]
-                            push(now + work[job], job, start, serving[k], heap_end, heap_job)
                             serving[k] += 1
-                            _announce(k, heap_end[start], due, winner)
-                            break
+                            continue
                     else:
-                        if serving[k] == 0:
+                        work[job] = _drawn(mean[step], shape, random)
+                        start = heap_start[k]
+                        if discipline[k] == _SHARED:
+                            if serving[k] > 0:
+                                working = min(serving[k], servers[k])
+                                service[k] += (now - seen_at[k]) * working
+                                served[k] += (now - seen_at[k]) * working / serving[k]
+                            seen_at[k] = now
+                            push(served[k] + work[job], job, start, serving[k], heap_end, heap_job)
+                            serving[k] += 1
+                            speed = min(1.0, servers[k] / serving[k])
+                            _announce(k, now + (heap_end[start] - served[k]) / speed, due, winner)
+                            break
+                        if discipline[k] == _IN_TURN:
+                            if serving[k] < servers[k]:
+                                service[k] += work[job]
+                                push(now + work[job], job, start, serving[k], heap_end, heap_job)
+                                serving[k] += 1
+                                _announce(k, heap_end[start], due, winner)
+                                break
+                        elif serving[k] == 0:
                             service[k] += work[job]
                             heap_job[start] = job
                             behind[job] = NOBODY
                             serving[k] = 1
                             _announce(k, now + work[job], due, winner)
                             break
-                    behind[job] = NOBODY
-                    if first[k] == NOBODY:
-                        first[k] = job
-                    else:
-                        behind[last[k]] = job
-                    last[k] = job
-                    break
-                if what == _TAKE:
-                    service[k] += (now - seen_at[k]) * serving[k]
-                    seen_at[k] = now
-                    if serving[k] < servers[k]:
-                        serving[k] += 1
-                        continue
+                    # it has to wait in line
                     behind[job] = NOBODY
                     if first[k] == NOBODY:
                         first[k] = job
@@ -296,7 +294,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 if what == _LEAVE_BEHIND:
                     left = free
                     if left == NOBODY:
-                        why = 2
+                        why = _FULL
                         break
                     free = behind[left]
                     job_class[left] = k
@@ -326,7 +324,7 @@ def run(plan, state, random, messages, until):  # type: ignore[no-untyped-def]
                 behind[job] = free
                 free = job
                 break
-        if why == 2:
+        if why == _FULL:
             break
 
     state.clock[0] = now
