@@ -162,8 +162,13 @@ def _copy_home(home: Path, copy: Path) -> None:
 
 @pytest.fixture(scope="session")
 def spark(_home: None) -> Iterator[SparkSession]:
+    from pyspark import cloudpickle
+
     from features.session import spark_session
 
+    # a class of a test goes to Spark's processes whole: by its name they would look for it in the package
+    # called tests that Ciw installs
+    cloudpickle.register_pickle_by_value(sys.modules["tests"])
     session = spark_session(Settings.from_environment(), "tests")
     yield session
     session.stop()
