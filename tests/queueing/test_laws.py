@@ -11,7 +11,7 @@ from twin.queueing.approximation import approximate_mva
 from twin.queueing.bounds import capacity, lower_bound, upper_bound
 from twin.queueing.mva import exact_mva
 from twin.queueing.network import BadNetwork, Limit, Network, Station, cpu, delay, disk, log, pipe, serial
-from twin.queueing.solving import at_offered_rate, solve
+from twin.queueing.solving import at_offered_rate, held_at, solve
 
 work = st.floats(1e-3, 1.0)
 maybe = st.one_of(st.just(0.0), work)
@@ -242,6 +242,25 @@ def test_background_slows_an_open_queue():
     """Half of two servers are taken: what is left is one."""
     solution = at_offered_rate(Network([cpu(0.05, 2.0, background=0.1)], 1.0), 10.0)
     assert solution.response == pytest.approx(0.05 / (1 - 0.5), rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_who_comes_waits_for_the_only_customer(share):
+    """One customer is one server, whatever its stations could do side by side."""
+    network = Network([cpu(0.006, 4.0), delay("commit", 0.004)], 1.0)
+    closed = solve(network)
+    found = held_at(share * closed.throughput, closed)
+    assert found.response == pytest.approx(0.01 / (1 - share))
+
+
+@laws
+@given(networks(), st.floats(0.01, 0.99))
+def test_nobody_waits_longer_at_a_station_than_when_all_are_under_way(network, share):
+    closed = solve(network)
+    found = held_at(share * closed.throughput, closed)
+    assert (found.residence <= closed.residence * (1 + 1e-9)).all()
+    assert (found.response >= network.rows("demand").sum(axis=0) * (1 - 1e-9)).all()
+    assert found.throughput == pytest.approx(share * closed.throughput)
 
 
 GOOD = {"demand": 0.1, "servers": 2.0, "background": 0.0}

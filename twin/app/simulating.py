@@ -12,7 +12,7 @@ from twin.calibration.predictor import AnalyticPredictor
 from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
-from twin.queueing.solving import Solution
+from twin.queueing.solving import Solution, solve
 from twin.simulation.playing import model_of
 from twin.simulation.running import MOST_MESSAGES, Estimate, Progress, Simulated, Unstable, simulate
 from twin.simulation.transient import Scenario, Transient
@@ -132,7 +132,9 @@ def _system(predictor: AnalyticPredictor, configuration: Configuration) -> Syste
 def _run_length(solution: Solution, offered: float | None) -> int:
     if offered is None or solution.saturated[0]:
         return _MESSAGES
-    load = min(offered / float(solution.capacity[0]), 1 - 1e-6)
+    # all customers together may be busy before any station is
+    most = min(float(solution.capacity[0]), float(solve(solution.network).throughput[0]))
+    load = min(offered / most, 1 - 1e-6)
     return int(np.clip(_FORGOTTEN / (1 - load) ** 2, _MESSAGES, min(_LONG, MOST_MESSAGES)))
 
 

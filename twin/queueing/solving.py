@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ _MOST_CUSTOMERS = 2_000
 _TOLERANCE = 1e-12
 _ROUNDS = 100
 _HALVINGS = 60
+_MOST_WAITED_FOR = 1_000
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,13 @@ class Solution:
     throughput: Array
     residence: Array
     saturated: Flags
+    # how long a message from outside waits for a free customer
+    admission: Array | float = 0.0
 
     @property
     def response(self) -> Array:
-        """From entering to leaving, all stations together; infinite where the offered rate is too much."""
-        total: Array = self.residence.sum(axis=0)
+        """From coming to leaving; infinite where the offered rate is too much."""
+        total: Array = self.admission + self.residence.sum(axis=0)
         return total
 
     @property
@@ -162,6 +165,19 @@ def at_offered_rate(network: Network, rate: Array | float) -> Solution:
         served = _group_commit_residence if row in grouped else _open_residence
         residence[row] = np.where(saturated, np.inf, served(demand[row], left, offered))
     return Solution(network, throughput, residence, saturated)
+
+
+def held_at(offered: Array, closed: Solution) -> Solution:
+    """Offered rates below those of a closed network: who comes waits for a free customer, and there are never
+    more at a station than when all of them are under way."""
+    opened = at_offered_rate(closed.network, offered)
+    residence = np.minimum(opened.residence, closed.residence)
+    population = closed.network.admitted()
+    # as many servers as customers; among very many there is always a free one
+    few = np.minimum(population, _MOST_WAITED_FOR)
+    busy = few / np.maximum(closed.throughput, offered * (1 + _TOLERANCE))
+    waiting = np.where(population > few, 0.0, _open_residence(busy, few, offered) - busy)
+    return replace(opened, residence=residence, admission=np.maximum(waiting, 0.0))
 
 
 def _group_commit_residence(force: Array, sharing: Array, rate: Array) -> Array:

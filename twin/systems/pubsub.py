@@ -223,7 +223,7 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     return Evaluation(
         {
             **evaluation.metrics,
-            "elapsed_ms": solution.response * 1000,
+            "elapsed_ms": solution.residence.sum(axis=0) * 1000,
             "disk_busy_pct": np.where(batch.is_("family", "bank"), files_busy_pct, np.nan),
         },
         solution,

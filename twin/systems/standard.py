@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from twin.queueing.network import Array, Network
-from twin.queueing.solving import Solution, at_offered_rate, solve
+from twin.queueing.solving import Solution, held_at, solve
 from twin.systems.model import Batch, Evaluation
 
 
@@ -18,13 +18,14 @@ def solved(network: Network, batch: Batch) -> Solution:
     asked = np.isfinite(offered)
     if not asked.any():
         return closed
-    opened = at_offered_rate(network, np.where(asked, offered, closed.throughput))
     held = asked & (offered < closed.throughput)
+    opened = held_at(np.where(held, offered, closed.throughput / 2), closed)
     return replace(
         closed,
         throughput=np.where(held, opened.throughput, closed.throughput),
         residence=np.where(held, opened.residence, closed.residence),
         saturated=asked & ~held,
+        admission=np.where(held, opened.admission, 0.0),
     )
 
 
