@@ -86,6 +86,20 @@ def test_a_failed_box_is_told_as_json(ask):
     ]  # fmt: skip
 
 
+def test_the_cliff_is_seen_by_varying_the_pairs(calibration, tmp_path):
+    config = tmp_path / "config.json"
+    tuned = {"trusted": True, "tuned": True, "start_method": "strmqm", "suppressed_messages": 11}
+    config.write_text(json.dumps(flat_example("cluster") | tuned))
+    answer = CliRunner().invoke(app, [
+        "whatif", str(config), "--vary", "channel_pairs=1000,2000,3000,4000", "--json", "--simulated",
+        "--metric", "channel_recovery_s", "--calibration", str(calibration),
+    ])  # fmt: skip
+    *times, never = json.loads(answer.output)
+    assert [one["value"] for one in times] == sorted(one["value"] for one in times)
+    assert {one["predictor"] for one in times} == {"simulated"}
+    assert "8000 channels still fail" in never["excuse"]
+
+
 @pytest.mark.parametrize(
     ("family", "arguments", "values", "reason"),
     [

@@ -73,7 +73,7 @@ def test_recovery_is_a_storm_played_out_and_none_is_an_excuse(simulated):
     small = simulated.predict([configured("cluster", channel_pairs=1000)], metric)[0]
     assert small.value == pytest.approx(141, rel=0.25)
     never = simulated.predict([configured("cluster", channel_pairs=1000, suppressed_messages=0)], metric)[0]
-    assert isinstance(never, Excuse)
+    assert "writing their errors" in never.excuse
 
 
 def test_what_the_simulator_does_not_tell_is_an_excuse(simulated):

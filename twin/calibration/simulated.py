@@ -50,32 +50,55 @@ class SimulatedPredictor:
 
     def _played(self, system: System, columns: Columns, formula: Foretold) -> Foretold:
         """The formula's answers, moved to what the simulator finds."""
-        rows = np.flatnonzero(without_text(formula.excuse))
-        if formula.target is None or not len(rows):
+        if formula.target is None:
             return formula
-        metric = formula.target.metric
         moved = replace(
             formula, value=formula.value.copy(), doubt=formula.doubt.copy(), excuse=formula.excuse.copy()
         )
+        if formula.target.metric in _OF_TRANSIENTS:
+            found = self._recoveries(system, columns, formula.target.metric)
+        else:
+            found = self._steady_states(system, columns, formula)
+        for row, one in found.items():
+            if isinstance(one, str):
+                moved.excuse[row] = one
+            elif formula.excuse[row] is not None:
+                moved.excuse[row] = f"on an edge: {one.value:.4g} if simulated, never by the formula"
+            else:
+                relative = formula.target.scale == "relative"
+                moved.value[row] = formula.target.to_scale(np.array([one.value]))[0]
+                error = one.half_width / 2 / (one.value if relative else 1.0)
+                moved.doubt[row] = np.hypot(formula.doubt[row], error)
+        return moved
+
+    def _steady_states(
+        self, system: System, columns: Columns, formula: Foretold
+    ) -> dict[int, Estimate | str]:
+        """By row, where the formula has an answer; or why there is nothing to simulate."""
+        rows = np.flatnonzero(without_text(formula.excuse))
+        if formula.target is None or not len(rows):
+            return {}
         batch, demands = self._analytic.fitted(system, columns.only(rows))
         solution = system.evaluate(batch, demands).solution
-        for at, row in enumerate(rows):
+        said = formula.target.from_scale(formula.value[rows])
+        found: dict[int, Estimate | str] = {}
+        for at, row in enumerate(rows.tolist()):
             try:
-                if metric in _OF_TRANSIENTS:
-                    found = self._recovery(system, columns.only(rows[at : at + 1]), metric)
-                elif solution is None:
-                    raise BadNetwork("nothing of it queues: there is nothing to simulate")
-                else:
-                    formula_says = formula.target.from_scale(formula.value[[row]])[0]
-                    found = _steady(solution, at, batch, metric, float(formula_says))
+                found[row] = _steady(solution, at, batch, formula.target.metric, float(said[at]))
             except BadNetwork as error:
-                moved.excuse[row] = str(error)
-                continue
-            relative = formula.target.scale == "relative"
-            moved.value[row] = formula.target.to_scale(np.array([found.value]))[0]
-            error_sd = found.half_width / 2 / (found.value if relative else 1.0)
-            moved.doubt[row] = np.hypot(formula.doubt[row], error_sd)
-        return moved
+                found[row] = str(error)
+        return found
+
+    def _recoveries(self, system: System, columns: Columns, metric: str) -> dict[int, Estimate | str]:
+        """By row, where the demands are known; or why it never recovers."""
+        known = without_text(self._analytic.foretell(system, columns, THROUGHPUT).excuse)
+        found: dict[int, Estimate | str] = {}
+        for row in np.flatnonzero(known).tolist():
+            try:
+                found[row] = self._recovery(system, columns.only(np.array([row])), metric)
+            except BadNetwork as error:
+                found[row] = str(error)
+        return found
 
     def _recovery(self, system: System, columns: Columns, metric: str) -> Estimate:
         if system.transient is None:
@@ -98,8 +121,10 @@ class SimulatedPredictor:
         return estimate(times)
 
 
-def _steady(solution: Solution, at: int, batch: Batch, metric: str, formula: float) -> Estimate:
+def _steady(solution: Solution | None, at: int, batch: Batch, metric: str, formula: float) -> Estimate:
     """At the offered rate where that can be sustained, else at its own pace, as the formula does it."""
+    if solution is None:
+        raise BadNetwork("nothing of it queues: there is nothing to simulate")
     rate, response = float(solution.throughput[at]), float(solution.response[at])
     if metric == "cpu_ms_per_msg":
         # an input of the simulation, and not a result

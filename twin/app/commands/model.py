@@ -87,6 +87,9 @@ def whatif(
     ],
     metric: Annotated[str, typer.Option(help="What to predict.")] = "throughput_msgs_per_s",
     chart: Annotated[Path | None, typer.Option(help="Draw the curve into this .png, .svg or .pdf.")] = None,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Play each of them out instead of using the formula.")
+    ] = False,
     calibration: CalibrationFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -94,6 +97,7 @@ def whatif(
     what limits it, and a bar; as a chart with --chart."""
     from twin.app import charts
     from twin.app.asking import BadQuestion, read_configuration, read_variation, varied
+    from twin.calibration.simulated import SimulatedPredictor
     from twin.core.metrics import METRICS
 
     settings = Settings.from_environment()
@@ -106,7 +110,9 @@ def whatif(
     except BadQuestion as error:
         fail(2, str(error))
     predictor = predictor_of(settings, calibration)
-    answers = predictor.predict([configuration for _, configuration in combinations], metric)
+    asked = [configuration for _, configuration in combinations]
+    with err.status("simulating") if simulated and err.is_terminal else nullcontext():
+        answers = (SimulatedPredictor(predictor) if simulated else predictor).predict(asked, metric)
     points = [(changes, answer) for (changes, _), answer in zip(combinations, answers, strict=True)]
     if chart is not None and any(isinstance(answer, Prediction) for answer in answers):
         charts.curve(chart, points, metric)
