@@ -8,6 +8,7 @@ _DECLARED = (
     # rates
     Field("throughput_msgs_per_s", "number", "Round trips or flow invocations per second", "msgs/s", 0, True),
     Field("hub_throughput_msgs_per_s", "number", "Messages through both boxes of a hub", "msgs/s", 0, True),
+    Field("best_window_msgs_per_s", "number", "Rate in the best interval of a run", "msgs/s", 0, True),
     Field("queue_manager_throughput_msgs_per_s", "number", "Average per queue manager", "msgs/s", 0, True),
     Field("throughput_change_msgs_per_s", "number", "How much more than in another test", "msgs/s"),
     Field("offered_rate_msgs_per_s", "number", "Offered load", "msgs/s", 0, True),

@@ -25,21 +25,23 @@ def kind_of(path: Path) -> Kind | None:
     try:
         if not path.is_file():
             return None
-        if suffix in REPORT_SUFFIXES:
-            return "report"
         lines = _first_lines(path) if suffix in HARNESS_SUFFIXES else []
     except OSError:
         return None
     if recognised(suffix, lines):
         return "harness"
+    if suffix in REPORT_SUFFIXES:
+        return "report"
     return "requests" if suffix in _REQUEST_SUFFIXES or _asks(lines) else None
 
 
 def read_file(path: Path, source_id: str | None = None) -> ReadDocument:
     """A report or a harness file, whole or not at all."""
-    if kind_of(path) == "requests":
+    kind = kind_of(path)
+    if kind == "requests":
         raise Refused(f"{path.name} holds requests, which `twin predict` answers")
-    if path.suffix.lower() in HARNESS_SUFFIXES:
+    # a file of a harness' own kind that none recognises is told so; text may be a report as well
+    if kind == "harness" or (kind is None and path.suffix.lower() in HARNESS_SUFFIXES):
         return read_harness(path, source_id)
     return read_document(path, source_id)
 

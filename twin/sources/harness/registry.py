@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twin.sources.harness import cphtestp, measurements
+from twin.sources.harness import cphtestp, measurements, mqcph, perfharness
 from twin.sources.harness.format import Format
 
-FORMATS: tuple[Format, ...] = (cphtestp.FORMAT, measurements.FORMAT)
+FORMATS: tuple[Format, ...] = (cphtestp.FORMAT, measurements.FORMAT, mqcph.FORMAT, perfharness.FORMAT)
 BY_NAME: dict[str, Format] = {one.name: one for one in FORMATS}
 SUFFIXES: tuple[str, ...] = tuple(dict.fromkeys(suffix for one in FORMATS for suffix in one.suffixes))
 
