@@ -9,6 +9,9 @@ import sys
 import time
 
 import psutil
+import pytest
+
+from twin.app.interrupts import remembered_interrupt
 
 
 def started_for(home):
@@ -21,6 +24,25 @@ def started_for(home):
         except psutil.Error:
             continue
     return found
+
+
+class Destroyed:
+    """Its end is a moment at which Python can raise nothing."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_python_drops_is_raised_later(monkeypatch):
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: dropped.append(lost.exc_type))
+    with remembered_interrupt() as raise_lost:
+        raise_lost()
+        one = Destroyed()
+        del one
+        assert dropped == [KeyboardInterrupt]
+        with pytest.raises(KeyboardInterrupt):
+            raise_lost()
 
 
 def test_an_interrupted_run_leaves_no_process_behind(tmp_path):

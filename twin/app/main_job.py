@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table as Grid
 
+from twin.app.interrupts import remembered_interrupt
 from twin.app.landing import Landing
 from twin.app.local_airflow import Airflow, running_airflow
 from twin.core.settings import Settings
@@ -56,12 +58,16 @@ class Stage:
 def run(settings: Settings, console: Console, timeout_s: float = 900) -> None:
     """Drop the samples, ask for the reports, and wait until the assets have brought everything to its end."""
     now, began = datetime.now(UTC), time.monotonic()
-    with console.status("starting Airflow") as status, running_airflow(settings) as airflow:
+    with (
+        remembered_interrupt() as raise_lost_interrupt,
+        console.status("starting Airflow") as status,
+        running_airflow(settings) as airflow,
+    ):
         _drop_samples(settings)
         airflow.wait_for_dags(DAGS)
         up = time.monotonic()
         console.print(f"Airflow is up at {airflow.url} [dim]({up - began:.0f} s)[/dim]")
-        chain = _Chain(settings, airflow, console, status, since=now)
+        chain = _Chain(settings, airflow, console, status, raise_lost_interrupt, since=now)
         chain.ask_for_reports()
         chain.follow(timeout_s)
         if _is_behind(settings):
@@ -96,9 +102,16 @@ class _Chain:
     """The runs of all DAGs since a moment; what lands may start some before we ask."""
 
     def __init__(
-        self, settings: Settings, airflow: Airflow, console: Console, status: Status, since: datetime
+        self,
+        settings: Settings,
+        airflow: Airflow,
+        console: Console,
+        status: Status,
+        raise_lost_interrupt: Callable[[], None],
+        since: datetime,
     ) -> None:
         self._landing, self._airflow = Landing(settings), airflow
+        self._raise_lost_interrupt = raise_lost_interrupt
         self._console, self._status = console, status
         self._since = since
         self._told: set[str] = set()
@@ -114,6 +127,7 @@ class _Chain:
         """Until nothing is running, nothing waits, and nothing new has begun for a while."""
         began = busy = time.monotonic()
         while time.monotonic() - busy < _QUIET_S:
+            self._raise_lost_interrupt()
             if time.monotonic() - began > timeout_s:
                 raise ChainFailed("the chain did not come to its end in time; `twin up` shows where it is")
             runs = [run for dag_id in DAGS for run in self._runs(dag_id)]
