@@ -1,7 +1,8 @@
 """Ctrl-C that is not lost.
 
 Python raises a KeyboardInterrupt wherever the main thread is. In a destructor or a callback of the garbage
-collector it cannot be raised, and is forgotten; a job that runs for minutes then goes on as if nobody had asked.
+collector it cannot be raised, and is forgotten; a job that runs for minutes then goes on as if nobody had
+asked.
 """
 
 from __future__ import annotations

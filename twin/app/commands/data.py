@@ -32,8 +32,8 @@ def ingest(
         list[Path],
         typer.Argument(
             help="Report documents (.txt, .md, .pdf), results of a harness (.csv: cphtestp, jmstestp, or the "
-            "columns of `twin export measurements`; NAME.csv.yaml beside it says what it lacks), or folders "
-            "of them."
+            "columns of `twin export measurements`; .log, .out, .txt: MQ-CPH, PerfHarness; FILE.yaml "
+            "beside it says what it lacks), or folders of them."
         ),
     ],
     source: Annotated[
