@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from twin.sources.document import Document
 from twin.sources.documents import Refused
 from twin.sources.harness.command_line import is_command_line, told_by
-from twin.sources.harness.format import PUBLISHED_AT, Cell, HarnessRow
+from twin.sources.harness.format import PUBLISHED_AT, Cell, Format, HarnessRow
 from twin.sources.harness.sidecar import Sidecar
 
 _ITERATIONS = "totalIterations"
@@ -43,10 +43,29 @@ def plain_number(printed: str) -> str:
     return f"{whole}.{match[2]}" if match[2] else whole
 
 
-def rows_of(
+def iteration_log(
+    name: str, rates: Mapping[str, str], interval: re.Pattern[str], summary: re.Pattern[str]
+) -> Format:
+    """A format by what its lines look like. `rates`: what the summary may say, by its name."""
+
+    def is_interval(text: str) -> bool:
+        return interval.fullmatch(text.strip()) is not None
+
+    return Format(
+        name=name,
+        suffixes=(".log", ".out", ".txt"),
+        recognises=lambda lines: any(is_interval(one) or summary.fullmatch(one.strip()) for one in lines),
+        rows=lambda document, sidecar: _rows_of(document, sidecar, is_interval, rates),
+        metrics=rates,
+        needs_sidecar=True,
+        plain_number=plain_number,
+    )
+
+
+def _rows_of(
     document: Document, sidecar: Sidecar, is_interval: Callable[[str], bool], rates: Mapping[str, str]
 ) -> Iterator[HarnessRow]:
-    """A row per run. `rates`: what the summary may say, by its name."""
+    """A row per run."""
     if sidecar.measured_at is None:
         when = f"and {sidecar.name} has no measured_at"
         raise Refused(f"{document.name} does not say when it was measured, {when}")
@@ -62,13 +81,13 @@ def _runs(document: Document, is_interval: Callable[[str], bool]) -> list[_Run]:
             told, problem = told_by(text)
             runs.append(_Run(line, told, problem))
         elif _ITERATIONS in text:
-            runs[-1].summaries.append((line, pairs(text)))
+            runs[-1].summaries.append((line, _pairs(text)))
         elif is_interval(text):
             runs[-1].intervals.append(line)
     return runs
 
 
-def pairs(text: str) -> dict[str, str]:
+def _pairs(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, value in _PAIR.findall(text.strip())}
 
 
