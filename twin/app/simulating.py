@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from twin.calibration.predictor import AnalyticPredictor
+from twin.calibration.simulated import transient_of
 from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
@@ -16,7 +16,7 @@ from twin.queueing.solving import Solution, solve
 from twin.simulation.playing import model_of
 from twin.simulation.running import MOST_MESSAGES, Estimate, Progress, Simulated, Unstable, simulate
 from twin.simulation.transient import Scenario, Transient
-from twin.systems.model import Batch, Demands, System
+from twin.systems.model import System
 from twin.systems.registry import BY_FAMILY
 
 _MESSAGES = 50_000
@@ -107,17 +107,7 @@ def simulated_steadily(
 def simulated_transient(
     predictor: AnalyticPredictor, configuration: Configuration, scenario: Scenario
 ) -> Transient:
-    system = _system(predictor, configuration)
-    if system.transient is None:
-        families = [family for family, one in BY_FAMILY.items() if one.transient is not None]
-        raise NotSimulated(
-            f"nothing fails in a {configuration.workload.family}: only in {', '.join(families)}"
-        )
-
-    def fitted(some: Sequence[Configuration]) -> tuple[Batch, Demands]:
-        return predictor.fitted(system, Columns.of(some))
-
-    return system.transient(configuration, fitted, scenario)
+    return transient_of(predictor, _system(predictor, configuration), configuration, scenario)
 
 
 def _system(predictor: AnalyticPredictor, configuration: Configuration) -> System:

@@ -21,8 +21,9 @@ from twin.queueing.network import BadNetwork
 from twin.queueing.solving import Solution
 from twin.simulation.playing import model_of
 from twin.simulation.running import Estimate, Unstable, estimate, simulate
-from twin.simulation.transient import Scenario
+from twin.simulation.transient import Scenario, Transient
 from twin.systems.model import Batch, Demands, System
+from twin.systems.registry import BY_FAMILY
 
 PREDICTOR = "simulated"
 # of each configuration: a few hundredths of a second
@@ -101,24 +102,33 @@ class SimulatedPredictor:
         return found
 
     def _recovery(self, system: System, columns: Columns, metric: str) -> Estimate:
-        if system.transient is None:
-            raise BadNetwork(f"the simulator does not tell {metric}")
         told = columns.row(0, [field.name for field in fields_of(Configuration)])
         configuration = Configuration.from_flat(
             {name: value for name, value in told.items() if value is not None}
         )
 
-        def fitted(some: Sequence[Configuration]) -> tuple[Batch, Demands]:
-            return self._analytic.fitted(system, Columns.of(some))
-
         times = []
         for seed in range(1, _TRANSIENTS + 1):
-            transient = system.transient(configuration, fitted, Scenario(seed))
+            transient = transient_of(self._analytic, system, configuration, Scenario(seed))
             time = transient.metrics.get(metric)
             if time is None:
                 raise BadNetwork(transient.verdict)
             times.append(time)
         return estimate(times)
+
+
+def transient_of(
+    analytic: AnalyticPredictor, system: System, configuration: Configuration, scenario: Scenario
+) -> Transient:
+    """What happens to a configuration when something of its system fails, with the demands as fitted."""
+    if system.transient is None:
+        families = [family for family, one in BY_FAMILY.items() if one.transient is not None]
+        raise BadNetwork(f"nothing fails in a {configuration.workload.family}: only in {', '.join(families)}")
+
+    def fitted(some: Sequence[Configuration]) -> tuple[Batch, Demands]:
+        return analytic.fitted(system, Columns.of(some))
+
+    return system.transient(configuration, fitted, scenario)
 
 
 def _steady(solution: Solution | None, at: int, batch: Batch, metric: str, formula: float) -> Estimate:

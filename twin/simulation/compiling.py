@@ -38,9 +38,6 @@ class Compiled:
         self.plan = self._plan(model, jobs)
         self.state = _at_start(self.plan, model, jobs, messages, random)
 
-    def station(self, place: str) -> int:
-        return self._station[place]
-
     def mean_by_name(self, told: Callable[[int], float]) -> dict[str, float]:
         """A quantity of the stations under the names that they are told as."""
         return {name: float(np.mean([told(k) for k in stations])) for name, stations in self._told_as.items()}

@@ -29,7 +29,7 @@ _FEWEST_MESSAGES = 1_000
 MOST_MESSAGES = 20_000_000
 # from outside, waiting or in service; beyond it a load is not sustained
 _ROOM = 100_000
-# what a backlog must gain per arriving message, in each half of a run, to be called growing: half a percent
+# what a backlog must gain per message, in each of a run's last three quarters, to be called growing
 _GROWTH = 0.005
 
 Progress = Callable[[int, int], None]

@@ -26,7 +26,7 @@ from twin.simulation.heaps import pop, push
 # application sends is missing
 _WINDOW_S = 10
 _MISSING = 0.5
-# how long the hub is watched before it is cut off, and after everything is as before
+# how long the hub is watched before it is cut off
 _BEFORE_S = 30
 # who is not back after so many retries never comes back
 _RETRIES = 60

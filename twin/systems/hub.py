@@ -122,15 +122,15 @@ class _Box:
 
 def evaluate(batch: Batch, demands: Demands) -> Evaluation:
     write = _write_time(batch, demands)
-    found = evaluated(_box_network(batch, demands), batch)
+    found = evaluated(_box_network(batch, demands, write), batch)
     rate, idle = found.metrics["throughput_msgs_per_s"], found.metrics["cpu_idle_pct"]
     # an idle processor waits for a disk while any write is under way; they start at random
     any_write = -np.expm1(-rate * write * demands["writes"])
     return Evaluation({**found.metrics, "io_wait_pct": idle * any_write}, found.solution)
 
 
-def _box_network(batch: Batch, demands: Demands) -> Network:
-    box = _box(batch, demands, _write_time(batch, demands))
+def _box_network(batch: Batch, demands: Demands, write: Array) -> Network:
+    box = _box(batch, demands, write)
     return box.whole(_polling(box))
 
 
@@ -258,7 +258,7 @@ def _transient(configuration: Configuration, fitted: Fitted, scenario: Scenario)
     alone = flat | {"failed_over": False, "queue_managers": max(managers, 1)}
     together = flat | {"failed_over": True, "queue_managers": 2 * max(managers, 1)}
     batch, demands = fitted([Configuration.from_flat(alone), Configuration.from_flat(together)])
-    network = _box_network(batch, demands)
+    network = _box_network(batch, demands, _write_time(batch, demands))
     most = float(solve(network).throughput[1])
     own = offered or _TAKEN_OVER * most / 2
     seen = fail_over(
