@@ -122,8 +122,16 @@ class Airflow:
                 return found
 
     def _get(self, path: str, **params: Any) -> Any:
-        require_alive(self._running)
-        answer = self._http.get(path, params=params)
+        """Asked again after a timeout: while processes die and come back an answer may take long, and asking
+        twice changes nothing."""
+        for last in (False, False, True):
+            require_alive(self._running)
+            try:
+                answer = self._http.get(path, params=params)
+                break
+            except httpx.TimeoutException:
+                if last:
+                    raise
         answer.raise_for_status()
         return answer.json()
 
