@@ -9,6 +9,9 @@ _DECLARED = (
     Field("throughput_msgs_per_s", "number", "Round trips or flow invocations per second", "msgs/s", 0, True),
     Field("hub_throughput_msgs_per_s", "number", "Messages through both boxes of a hub", "msgs/s", 0, True),
     Field("best_window_msgs_per_s", "number", "Rate in the best interval of a run", "msgs/s", 0, True),
+    Field("average_msgs_per_s", "number", "Mean rate of a whole run, warm-up included", "msgs/s", 0),
+    Field("thread_sum_msgs_per_s", "number", "Sum of what threads did, each in its own time", "msgs/s", 0),
+    Field("average_sent_msgs_per_s", "number", "Mean rate of sending over a whole run", "msgs/s", 0),
     Field("queue_manager_throughput_msgs_per_s", "number", "Average per queue manager", "msgs/s", 0, True),
     Field("throughput_change_msgs_per_s", "number", "How much more than in another test", "msgs/s"),
     Field("offered_rate_msgs_per_s", "number", "Offered load", "msgs/s", 0, True),
@@ -66,6 +69,21 @@ _DECLARED = (
     # elapsed times
     Field("response_ms", "number", "Mean time of a message in the broker", "ms", 0, True),
     Field("elapsed_ms", "number", "From sending until the last reply is there", "ms", 0, True),
+    *(
+        Field(f"latency_{name}_ms", "number", f"{text} latency of a whole run", "ms", 0)
+        for name, text in {
+            "min": "Least",
+            "mean": "Mean",
+            "p50": "Median",
+            "p75": "75th percentile of",
+            "p95": "95th percentile of",
+            "p99": "99th percentile of",
+            "p999": "99.9th percentile of",
+            "p9999": "99.99th percentile of",
+            "max": "Greatest",
+        }.items()
+    ),
+    Field("run_s", "number", "Length of a run", "s", 0),
     Field("channel_recovery_s", "number", "From a network's return until all channels run", "s", 0, True),
     Field(
         "throughput_recovery_s", "number", "From a network's return until the old rate is back", "s", 0, True

@@ -12,6 +12,7 @@ from twin.core.fitted import FittedDemand, FittedSystem, Residual
 from twin.core.measurement import CataloguedDocument, ExamGroup, Finding, Measurement, PrintedFigure, SourceId
 from twin.core.metrics import METRICS
 from twin.core.prediction import Excuse, Prediction
+from twin.core.runs import Run, Sample
 
 # a table of layer "file" is exchanged with users and not kept in the lake
 Layer = Literal["bronze", "silver", "gold", "file"]
@@ -26,6 +27,8 @@ class Table:
     description: str
     fields: tuple[Field, ...]
     key: tuple[str, ...]
+    # columns whose values are folders: what is asked for or thrown away by them touches no other file
+    parts: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -128,6 +131,14 @@ DOCUMENTS = Table(
     fields_of(CataloguedDocument),
     ("source_id",),
 )
+SAMPLES = Table(
+    "samples",
+    "bronze",
+    "Intervals of harness runs as printed",
+    fields_of(Sample),
+    ("source_id", "run", "line"),
+    parts=("tool", "month"),
+)
 FIGURES = Table("figures", "bronze", "Figures as printed", fields_of(PrintedFigure), ("figure_id",))
 MEASUREMENTS = Table(
     "measurements", "silver", "Figures with their meaning", fields_of(Measurement), ("figure_id",)
@@ -139,6 +150,7 @@ QUARANTINE = Table(
     MEASUREMENTS.fields,
     ("figure_id",),
 )
+RUNS = Table("runs", "silver", "Harness runs: what each amounts to", fields_of(Run), ("figure_id",))
 FINDINGS = Table("findings", "silver", "What the rules said", fields_of(Finding), ("rule", "figure_id"))
 DEMANDS = Table(
     "demands",
@@ -200,6 +212,8 @@ TABLES: dict[str, Table] = {
     for table in (
         DOCUMENTS,
         FIGURES,
+        SAMPLES,
+        RUNS,
         MEASUREMENTS,
         QUARANTINE,
         FINDINGS,
