@@ -12,7 +12,10 @@ WAITING_DOCUMENTS = Asset(
 WAITING_HARNESS_FILES = Asset(
     name="waiting_harness_files",
     uri="x-twin://inbox/harness",
-    watchers=[AssetWatcher(name="harness_files", trigger=InboxTrigger("harness"))],
+    watchers=[
+        AssetWatcher(name="harness_files", trigger=InboxTrigger("harness")),
+        AssetWatcher(name="harness_runs", trigger=InboxTrigger("runs")),
+    ],
 )
 WAITING_REQUESTS = Asset(
     name="waiting_requests",
@@ -21,6 +24,7 @@ WAITING_REQUESTS = Asset(
     watchers=[AssetWatcher(name="requests", trigger=InboxTrigger("requests", again_s=60))],
 )
 FIGURES = Asset(name="figures", uri="x-twin://lake/bronze/figures")
+RUNS = Asset(name="runs", uri="x-twin://lake/silver/runs")
 FINDINGS = Asset(name="findings", uri="x-twin://lake/silver/findings")
 TRAINING_SET = Asset(name="training_set", uri="x-twin://lake/gold/training_set")
 MODEL = Asset(name="throughput_model", uri="x-twin://registry/throughput")

@@ -5,16 +5,16 @@ from typing import Any
 
 from airflow.sdk import Param, dag, task, timezone
 
-from dags.assets import FIGURES, FINDINGS, TRAINING_SET
+from dags.assets import FIGURES, FINDINGS, RUNS, TRAINING_SET
 from dags.rules import DAG_RULES, SPARK
 
 DOC = """
-Validates bronze figures with Great Expectations, writes `measurements`, `quarantine` and `findings`, then
-the feature tables and the training set. A bad figure never fails this DAG: it becomes a finding, and one
-that is certainly wrong goes to `quarantine`; the log and the event of the asset `findings` say how many of
-which source. What the laws of the training set say (no feature tells the target, no group is split) stays
-with its version; one that breaks them is written, trained on and never promoted. Skipped when figures and
-code are those of the last time.
+Validates bronze figures and harness runs with Great Expectations, writes `measurements`, `quarantine` and
+`findings`, then the feature tables and the training set. A bad figure never fails this DAG: it becomes a
+finding, and one that is certainly wrong goes to `quarantine`; the log and the event of the asset
+`findings` say how many of which source. What the laws of the training set say (no feature tells the
+target, no group is split) stays with its version; one that breaks them is written, trained on and never
+promoted. Skipped when figures and code are those of the last time.
 
 **When it fails:** an expectation could not run or Spark died; the log says which. Tables hold either the
 old or the new version, never half of one. Clear the task to try again.
@@ -25,7 +25,7 @@ _PATIENCE = timedelta(minutes=3)
 
 @dag(
     dag_id="build_features",
-    schedule=[FIGURES],
+    schedule=(FIGURES | RUNS),
     params={"anew": Param(False, type="boolean", description="Even if neither figures nor code changed")},
     doc_md=DOC,
     **DAG_RULES,

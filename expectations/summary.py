@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from expectations.gate import docs_index
 from expectations.laws import MEASUREMENT_LAWS
+from expectations.run_laws import RUN_LAWS
 from features.lake import Lake
 from twin.core.settings import Settings
 from twin.core.tables import DOCUMENTS, FINDINGS, MEASUREMENTS, QUARANTINE
@@ -79,7 +80,7 @@ def _source(card: dict[Any, Any], findings: pd.DataFrame, trusted: int) -> dict[
 
 
 def _rules(findings: pd.DataFrame) -> list[dict[str, Any]]:
-    described = {law.name: law.description for law in MEASUREMENT_LAWS}
+    described = {law.name: law.description for law in (*MEASUREMENT_LAWS, *RUN_LAWS)}
     return [
         {
             "name": name,

@@ -3,18 +3,22 @@
 A write puts Parquet files into a fresh folder of the table and then commits them in one log entry, so a
 reader sees the whole write or none of it, and a write that was killed leaves files that no version names.
 Each commit carries the content's fingerprint: writing the content that is already there commits nothing.
+
+A table that only grows takes files that tasks wrote on their own (`append`): each commit names its batch, and
+a batch that the work around it did not finish is taken back (`undo`).
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from features.arrow import arrow_schema
 from twin.core.fields import flatten
 from twin.core.settings import Settings
 from twin.core.tables import Table
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 _FINGERPRINT = "brokertwin.fingerprint"
 _ROWS = "brokertwin.rows"
 _EXPECTATIONS = "brokertwin.expectations"
+_BATCH = "brokertwin.batch"
+# files of a part that are smaller than this are put together
+_SMALL_BYTES = 32 * 1024 * 1024
 
 
 class NoSuchTable(Exception):
@@ -61,6 +68,17 @@ class Written:
     expectations: str | None = None
 
 
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file that was written and waits for its commit."""
+
+    # below the table's folder
+    path: str
+    size: int
+    rows: int
+    parts: Mapping[str, str]
+
+
 class Lake:
     def __init__(self, settings: Settings) -> None:
         self._root = settings.lake_uri.rstrip("/")
@@ -82,13 +100,79 @@ class Lake:
             frame = kept.join(frame.select(part).distinct(), part, "left_anti").unionByName(frame)
         return self._commit(table, frame, current)
 
+    def append(self, table: Table, files: Sequence[DataFile], batch: str) -> None:
+        """One log entry for files that are there. A column that was declared since the last time is added;
+        the files of before are left as they are."""
+        from deltalake import CommitProperties
+        from deltalake.transaction import create_table_with_add_actions
+
+        actions = [_add_action(file) for file in files]
+        commit = CommitProperties(custom_metadata={_BATCH: batch})
+        current = self._existing(table)
+        if current is None:
+            create_table_with_add_actions(
+                self.uri(table), _delta_schema(table), actions, mode="error", partition_by=list(table.parts),
+                name=table.name, description=table.description, commit_properties=commit,
+            )  # fmt: skip
+            return
+        there = {field.name for field in current.schema().fields}
+        new = [field for field in _delta_schema(table).fields if field.name not in there]
+        if new:
+            current.alter.add_columns(new)
+        current.create_write_transaction(
+            list(actions),
+            "append",
+            current.schema(),
+            partition_by=list(table.parts),
+            commit_properties=commit,
+        )
+
+    def remove(self, table: Table, predicate: str, batch: str | None = None) -> int:
+        """Rows for which a predicate holds; returns how many there were."""
+        from deltalake import CommitProperties
+
+        current = self._existing(table)
+        if current is None:
+            return 0
+        commit = CommitProperties(custom_metadata={_BATCH: batch} if batch else {})
+        return int(current.delete(predicate, commit_properties=commit)["num_deleted_rows"] or 0)
+
+    def last_batch(self, table: Table) -> str | None:
+        current = self._existing(table)
+        commits = current.history() if current else []
+        return next((commit[_BATCH] for commit in commits if commit.get(_BATCH)), None)
+
+    def undo(self, table: Table, batch: str) -> None:
+        """The table as it was before the batch, which is its last."""
+        current = self.delta(table)
+        first = min(commit["version"] for commit in current.history() if commit.get(_BATCH) == batch)
+        if first:
+            current.restore(first - 1)
+        else:
+            current.delete()
+
+    def compact(self, table: Table) -> int:
+        """Small files of a part put together; returns how many there are less."""
+        current = self._existing(table)
+        if current is None:
+            return 0
+        told = current.optimize.compact(target_size=_SMALL_BYTES)
+        return int(told["numFilesRemoved"]) - int(told["numFilesAdded"])
+
+    def forget(self, table: Table, hours: float) -> int:
+        """Files that no version of the last hours needs are deleted; returns how many."""
+        current = self._existing(table)
+        if current is None:
+            return 0
+        return len(current.vacuum(int(hours), dry_run=False, enforce_retention_duration=False))
+
     def holds(self, table: Table, rows: Iterable[BaseModel], part: str) -> bool:
         """Whether the parts that these rows belong to consist of exactly them already; without a JVM."""
         import pyarrow as pa
         from pyarrow import compute
 
         order = [(name, "ascending") for name in table.key]
-        asked = pa.Table.from_pylist([flatten(row) for row in rows], _arrow_schema(table)).sort_by(order)
+        asked = pa.Table.from_pylist([flatten(row) for row in rows], arrow_schema(table)).sort_by(order)
         try:
             there = self.arrow(table)
         except NoSuchTable:
@@ -166,6 +250,10 @@ class Lake:
         """The table as Spark reads it: the files of one version, never the folder."""
         return self._frame(table, spark, self.delta(table, version))
 
+    def spark_files(self, table: Table, spark: SparkSession, files: Sequence[DataFile]) -> DataFrame:
+        """Some files of a table."""
+        return self._read(table, spark, [f"{self.uri(table)}/{file.path}" for file in files])
+
     def pandas(self, table: Table, version: int | None = None) -> pd.DataFrame:
         """The table without a JVM, in a stable order."""
         frame: pd.DataFrame = self.arrow(table, version).to_pandas()
@@ -187,7 +275,7 @@ class Lake:
                 rows = pa.table(QueryBuilder().register(table.name, delta).execute(query).read_all())
             except DeltaError as error:
                 raise BadPredicate(f"{where!r}: {str(error).splitlines()[0]}") from error
-        schema = _arrow_schema(table)
+        schema = arrow_schema(table)
         for field in schema:
             if field.name not in rows.column_names:  # written before the column was declared
                 rows = rows.append_column(field, pa.nulls(len(rows), field.type))
@@ -208,15 +296,16 @@ class Lake:
             return None
 
     def _frame(self, table: Table, spark: SparkSession, delta: DeltaTable) -> DataFrame:
+        return self._read(table, spark, delta.file_uris())
+
+    def _read(self, table: Table, spark: SparkSession, files: Sequence[str]) -> DataFrame:
         from features.schemas import spark_schema
 
-        files = delta.file_uris()
         if not files:
             return spark.createDataFrame([], spark_schema(table))
-        return spark.read.schema(spark_schema(table)).parquet(*files)
+        return spark.read.option("basePath", self.uri(table)).schema(spark_schema(table)).parquet(*files)
 
     def _write_files(self, table: Table, frame: DataFrame) -> list[AddAction]:
-        from deltalake.transaction import AddAction
         from pyarrow import parquet
         from pyarrow.fs import FileSelector, FileSystem
 
@@ -227,17 +316,22 @@ class Lake:
         for info in files.get_file_info(FileSelector(f"{root}/{folder}")):
             if info.base_name.endswith(".parquet"):
                 rows = parquet.read_metadata(info.path, filesystem=files).num_rows
-                actions.append(
-                    AddAction(
-                        path=f"{folder}/{info.base_name}",
-                        size=info.size,
-                        partition_values={},
-                        modification_time=int(info.mtime_ns // 1_000_000),
-                        data_change=True,
-                        stats=json.dumps({"numRecords": rows}),
-                    )
-                )
+                written = DataFile(f"{folder}/{info.base_name}", info.size, rows, {})
+                actions.append(_add_action(written, int(info.mtime_ns // 1_000_000)))
         return actions
+
+
+def _add_action(file: DataFile, modified_ms: int = 0) -> AddAction:
+    from deltalake.transaction import AddAction
+
+    return AddAction(
+        path=file.path,
+        size=file.size,
+        partition_values=dict(file.parts),
+        modification_time=modified_ms,
+        data_change=True,
+        stats=json.dumps({"numRecords": file.rows}),
+    )
 
 
 def _root_cause(error: Exception) -> str:
@@ -269,19 +363,6 @@ def _fingerprint(frame: DataFrame) -> tuple[int, str]:
     first: Any = frame.agg(f.count("*"), *(f.sum(value) for value in hashes)).first()
     rows, one, two = first
     return int(rows), f"{rows}-{int(one or 0):x}-{int(two or 0):x}"
-
-
-def _arrow_schema(table: Table) -> pa.Schema:
-    import pyarrow as pa
-
-    kinds = {
-        "text": pa.string(),
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "flag": pa.bool_(),
-        "date": pa.date32(),
-    }
-    return pa.schema([(field.name, kinds[field.kind]) for field in table.fields])
 
 
 def _delta_schema(table: Table) -> Any:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from features.arrow import arrow_schema
 from features.schemas import spark_schema
 from twin.core.fields import flatten
 from twin.core.tables import MEASUREMENTS
 from twin.sources.declarations import reports
 from twin.sources.harness.interpreting import interpret_harness
 from twin.sources.harness.reading import PREFIX
+from twin.sources.harness.run_measuring import measurements_of
 from twin.sources.interpreting import interpret
 from twin.sources.shipped import figure_from
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -25,6 +29,19 @@ def interpreted(figures: DataFrame) -> DataFrame:
     """
     declared = figures.where("declared_as IS NOT NULL")
     return declared.groupBy("source_id").applyInPandas(_interpret_source, spark_schema(MEASUREMENTS))
+
+
+def measured(runs: DataFrame) -> DataFrame:
+    """Harness runs as measurements."""
+
+    def batches(some: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in some:
+            found = [flatten(one) for row in batch.to_pylist() for one in measurements_of(row)]
+            yield pa.RecordBatch.from_pylist(found, arrow_schema(MEASUREMENTS))
+
+    return runs.where("configuration_id IS NOT NULL").mapInArrow(batches, spark_schema(MEASUREMENTS))
 
 
 def split(measurements: DataFrame, findings: DataFrame) -> tuple[DataFrame, DataFrame]:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from features.lake import Lake
 from twin.app.cli import app
-from twin.app.pipeline import ingest_documents
+from twin.app.pipeline import ingest
 from twin.core.settings import Settings
 from twin.sources.documents import shipped_documents
 
@@ -23,7 +23,7 @@ def settings_with_all(built_once, request):
         def build(home):
             # a worker that finds the tables built may never need Spark
             request.getfixturevalue("spark")
-            ingest_documents(settings_of(home), shipped_documents())
+            ingest(settings_of(home), shipped_documents())
 
         return settings_of(built_once("all-reports", build))
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from twin.app.pipeline import ingest_documents
+from twin.app.pipeline import ingest
 from twin.core.tables import FIGURES, FINDINGS, MEASUREMENTS, QUARANTINE
 from twin.sources.documents import shipped_documents
 
@@ -73,7 +73,7 @@ def test_only_errors_are_quarantined(lake):
 
 
 def test_the_same_documents_again_change_nothing(settings_with_all):
-    tables = ingest_documents(settings_with_all, shipped_documents())
+    tables, _ = ingest(settings_with_all, shipped_documents())
     assert set(tables) == {
         "figures", "quarantine", "measurements", "demands", "residuals", "calibrations", "findings",
     }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from twin.core.code import code_digest
 from twin.core.settings import Settings
-from twin.core.tables import FIGURES, TABLES
+from twin.core.tables import FIGURES, RUNS, TABLES, Table
 
 if TYPE_CHECKING:
     from features.lake import Lake
@@ -18,7 +18,8 @@ _CODE = (
     "expectations", "features", "twin/core", "twin/sources", "twin/systems", "twin/queueing",
     "twin/calibration",
 )  # fmt: skip
-_MADE = tuple(table for table in TABLES.values() if table.layer in ("silver", "gold"))
+# runs are summed up while their files are read
+_MADE = tuple(table for table in TABLES.values() if table.layer in ("silver", "gold") and table != RUNS)
 
 
 def remember(settings: Settings, lake: Lake) -> None:
@@ -42,7 +43,21 @@ def is_current(settings: Settings, lake: Lake) -> bool:
 
 
 def _made_of(lake: Lake) -> dict[str, Any]:
-    return {"figures": lake.written(FIGURES).fingerprint, "code": code_digest(*_CODE)}
+    return {
+        "figures": _fingerprint(lake, FIGURES),
+        "runs": _fingerprint(lake, RUNS),
+        "code": code_digest(*_CODE),
+    }
+
+
+def _fingerprint(lake: Lake, table: Table) -> str | None:
+    """None where nothing of the kind has come yet."""
+    from features.lake import NoSuchTable
+
+    try:
+        return lake.written(table).fingerprint
+    except NoSuchTable:
+        return None
 
 
 def _versions(lake: Lake) -> dict[str, int]:

@@ -7,10 +7,14 @@ asset event should carry. Steps that change several tables hold the lake's lock 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twin.app.archiving import Taken, take_runs, tidy
 from twin.app.freshness import is_current, remember
 from twin.app.ingesting import into_bronze, write_bronze
 from twin.app.landing import Landing
@@ -27,6 +31,7 @@ from twin.core.tables import (
     MEASUREMENTS,
     QUARANTINE,
     RESIDUALS,
+    RUNS,
     TRAINING_SET,
 )
 from twin.sources.documents import ReadDocument
@@ -52,17 +57,54 @@ def ingest_files(settings: Settings, staged: Iterable[str], library: bool) -> di
     return _event(write_bronze(settings, staged, library))
 
 
-def ingest_documents(settings: Settings, documents: Iterable[ReadDocument]) -> dict[str, dict[str, Any]]:
-    """Documents into bronze, and all of bronze validated into silver."""
+def ingest_runs(settings: Settings) -> dict[str, Any]:
+    """Every file of harness runs that waits in the inbox: samples and runs. One that cannot be read is
+    refused, the others are taken. Then samples are put together, and old ones removed where that is set."""
+    from features.lake import Lake
+    from features.session import running_spark
+
+    landing = Landing(settings)
+    landing.open()
+    waiting = {str(landing.path(name)): landing.arrival(name) for name in landing.waiting("runs")}
+    if not waiting:
+        raise NothingToDo("no file of runs waits in the inbox")
+    lake = Lake(settings)
+    with running_spark(settings, "runs") as spark, lake.exclusive():
+        taken = take_runs(settings, lake, spark, [Path(path) for path in waiting])
+        tidied = tidy(lake, settings.keep_samples_months)
+    for path, arrival in waiting.items():
+        if path in taken.refused:
+            _LOG.warning("refused %s: %s", arrival.name, taken.refused[path])
+            landing.refuse(arrival, taken.refused[path])
+        else:
+            landing.done(arrival)
+    if not taken.runs:
+        raise NothingToDo(f"{len(taken.known)} files are known already, {len(taken.refused)} were refused")
+    return {**asdict(taken), **tidied}
+
+
+def ingest(
+    settings: Settings,
+    documents: Sequence[ReadDocument],
+    runs: Sequence[Path] = (),
+    source: str | None = None,
+) -> tuple[dict[str, dict[str, Any]], Taken]:
+    """Documents and files of runs into bronze, and all of it validated into silver."""
     from expectations.summary import write_summary
     from features.lake import Lake
     from features.session import running_spark
 
     lake = Lake(settings)
+    taken = Taken()
     with running_spark(settings, "ingest") as spark, lake.exclusive():
-        written = [into_bronze(lake, spark, documents), *_validated(settings, lake, spark)]
-    write_summary(settings, lake, Landing(settings).refusals())
-    return {one.table: _event(one) for one in written}
+        if runs:
+            taken = take_runs(settings, lake, spark, runs, source)
+        written = [into_bronze(lake, spark, documents)] if documents else []
+        if written or taken.runs:
+            written += _validated(settings, lake, spark)
+    if written:
+        write_summary(settings, lake, Landing(settings).refusals())
+    return {one.table: _event(one) for one in written}, taken
 
 
 def build_features(settings: Settings, anew: bool = False) -> dict[str, dict[str, Any]]:
@@ -193,18 +235,27 @@ def answer_requests(settings: Settings) -> dict[str, Any]:
 
 
 def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Written]:
+    from pyspark.sql import DataFrame
+
     from expectations.gate import findings_of
     from expectations.laws import MEASUREMENT_LAWS, RESIDUAL_LAWS
-    from features.silver import interpreted, split
+    from expectations.run_laws import RUN_LAWS
+    from features.lake import NoSuchTable
+    from features.silver import interpreted, measured, split
     from twin.app.calibration import calibrate_lake
 
-    figures = lake.spark(FIGURES, spark)
-    candidates = interpreted(figures).persist()
-    findings = (
-        findings_of(settings, FIGURES, figures, ())
-        .unionByName(findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS))
-        .dropDuplicates(list(FINDINGS.key))  # columns that both tables have are checked in both
-    )
+    found, meant = [], []
+    for table, laws, meaning in ((FIGURES, (), interpreted), (RUNS, RUN_LAWS, measured)):
+        try:
+            rows = lake.spark(table, spark)
+        except NoSuchTable:
+            continue
+        found.append(findings_of(settings, table, rows, laws))
+        meant.append(meaning(rows))
+    candidates = reduce(DataFrame.unionByName, meant).persist()
+    found.append(findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS))
+    # columns that several tables have are checked in each
+    findings = reduce(DataFrame.unionByName, found).dropDuplicates(list(FINDINGS.key))
     trusted, quarantined = split(candidates, findings)
     written = [lake.replace(QUARANTINE, quarantined), lake.replace(MEASUREMENTS, trusted)]
     candidates.unpersist()

@@ -28,7 +28,9 @@ class Origin(Row):
     column_header: Annotated[str, quantity("Header of the column as printed", example="Msgs/sec")]
     column_index: Annotated[int, quantity("Column in the printed table, from 0", ge=0)]
     printed: Printed
-    source_kind: Annotated[Literal["table", "prose"], quantity("Stands in a table or in a sentence")]
+    source_kind: Annotated[
+        Literal["table", "prose", "log"], quantity("Stands in a table, in a sentence, or in a harness's log")
+    ]
     box: Annotated[str, quantity("Which of several equal machines, or of tables side by side")] | None = None
 
 

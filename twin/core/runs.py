@@ -27,6 +27,9 @@ Verdict = Literal[
 
 Tool = Annotated[str, quantity("Format of the file", example="mqcph")]
 Month = Annotated[str, quantity("Month of the measurement", example="2026-11")]
+DocumentId = Annotated[
+    str, quantity("File and the beginning of its hash: files of a source are told apart by it")
+]
 RunNumber = Annotated[int, quantity("Run in its file, from 1", ge=1)]
 Rate = Annotated[
     float,
@@ -58,6 +61,7 @@ class Sample(Row):
     """Bronze: one interval of a run as printed. A column that a tool does not print is left out."""
 
     source_id: SourceId
+    document_id: DocumentId
     run: RunNumber
     line: Line
     at_s: Annotated[float, quantity("End of the interval, on the run's clock", unit="s")] | None = None
@@ -81,8 +85,8 @@ class RunOrigin(Row):
     source_id: SourceId
     line: Line
     printed: Printed
+    document_id: DocumentId
     run: RunNumber
-    last_line: Annotated[int, quantity("Last line of the run", ge=1)]
     tool: Tool
     month: Month
     measured_at: Annotated[date, quantity("When it was measured")]

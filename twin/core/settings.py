@@ -18,12 +18,15 @@ class Settings:
     reports: Path | None
     # how long after a training the next one may start by itself
     train_every_h: float = 24.0
+    # samples that were measured before are removed; their runs stay
+    keep_samples_months: int | None = None
     # is told of failures
     webhook: str | None = None
 
     @classmethod
     def from_environment(cls) -> Settings:
         home = Path(os.environ.get("TWIN_HOME") or PROJECT / ".twin").absolute()
+        months = os.environ.get("TWIN_KEEP_SAMPLES_MONTHS")
         reports = os.environ.get("TWIN_REPORTS_DIR")
         return cls(
             home=home,
@@ -33,5 +36,6 @@ class Settings:
             spark_master=os.environ.get("TWIN_SPARK_MASTER") or "local[2]",
             reports=Path(reports) if reports else None,
             train_every_h=float(os.environ.get("TWIN_TRAIN_EVERY_H") or 24),
+            keep_samples_months=int(months) if months else None,
             webhook=os.environ.get("TWIN_WEBHOOK_URL") or None,
         )

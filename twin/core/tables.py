@@ -136,7 +136,7 @@ SAMPLES = Table(
     "bronze",
     "Intervals of harness runs as printed",
     fields_of(Sample),
-    ("source_id", "run", "line"),
+    ("source_id", "document_id", "run", "line"),
     parts=("tool", "month"),
 )
 FIGURES = Table("figures", "bronze", "Figures as printed", fields_of(PrintedFigure), ("figure_id",))

@@ -43,7 +43,8 @@ class Document:
         return cls(path.name, hashlib.sha256(raw).hexdigest(), tuple(lines))
 
 
-def _text_lines(name: str, raw: bytes) -> list[str]:
+def check_text(name: str, raw: bytes) -> str:
+    """The text of a file; raises for what is none."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -52,8 +53,12 @@ def _text_lines(name: str, raw: bytes) -> list[str]:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise UnreadableDocument(f"{name} is binary, not text (line {line})")
+    return text
+
+
+def _text_lines(name: str, raw: bytes) -> list[str]:
     # only line feeds end a line: other separators would shift the numbers a person sees in an editor
-    return [line.removesuffix("\r") for line in text.split("\n")]
+    return [line.removesuffix("\r") for line in check_text(name, raw).split("\n")]
 
 
 def _pdf_lines(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -9,10 +10,14 @@ from typing import Literal
 from twin.sources.document import SUFFIXES as REPORT_SUFFIXES
 from twin.sources.documents import ReadDocument, Refused, read_document
 from twin.sources.harness.reading import FIRST_LINES, read_harness
-from twin.sources.harness.registry import SUFFIXES as HARNESS_SUFFIXES
-from twin.sources.harness.registry import recognised
+from twin.sources.harness.registry import FORMATS, RUN_FORMATS, run_format, suffixes_of, table_format
+from twin.sources.harness.sidecar import FOLDER_SIDECAR
 
-Kind = Literal["report", "harness", "requests"]
+# a harness file is a table of measurements; one of runs holds their intervals, and there may be thousands
+Kind = Literal["report", "harness", "runs", "requests"]
+_TABLE_SUFFIXES = suffixes_of(FORMATS)
+_RUN_SUFFIXES = suffixes_of(RUN_FORMATS)
+_PACKED = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".tar")
 # batch requests come in these too, but in no other shape
 _REQUEST_SUFFIXES = (".jsonl", ".parquet")
 # room for the longest header that `twin export` writes
@@ -25,36 +30,52 @@ def kind_of(path: Path) -> Kind | None:
     try:
         if not path.is_file():
             return None
-        lines = _first_lines(path) if suffix in HARNESS_SUFFIXES else []
+        lines = _first_lines(path) if suffix in (*_TABLE_SUFFIXES, *_RUN_SUFFIXES) else []
     except OSError:
         return None
-    if recognised(suffix, lines):
+    if table_format(suffix, lines):
         return "harness"
+    if run_format(suffix, lines):
+        return "runs"
     if suffix in REPORT_SUFFIXES:
         return "report"
     return "requests" if suffix in _REQUEST_SUFFIXES or _asks(lines) else None
 
 
 def read_file(path: Path, source_id: str | None = None) -> ReadDocument:
-    """A report or a harness file, whole or not at all."""
-    kind = kind_of(path)
+    """A report or a table of a harness, whole or not at all."""
+    kind, suffix = kind_of(path), path.suffix.lower()
     if kind == "requests":
         raise Refused(f"{path.name} holds requests, which `twin predict` answers")
+    if suffix in _PACKED:
+        raise Refused(f"{path.name} is packed: unpack it and take the files")
     # a file of a harness' own kind that none recognises is told so; text may be a report as well
-    if kind == "harness" or (kind is None and path.suffix.lower() in HARNESS_SUFFIXES):
+    if kind == "harness" or (kind is None and suffix in _TABLE_SUFFIXES):
         return read_harness(path, source_id)
+    if kind is None and path.is_file() and suffix in _RUN_SUFFIXES:
+        raise Refused(f"{path.name} line 1: its lines are those of no harness ({_names()})")
     return read_document(path, source_id)
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
-    """Files as given, without the sidecars that are read with them; of a folder, what can be read there."""
+    """Files as given, without the sidecars that are read with them; of a folder and those in it, what can be
+    read there. A link in a folder could lead anywhere and is not followed."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(file for file in path.iterdir() if kind_of(file) in ("report", "harness"))
-        elif not (path.suffix == ".yaml" and path.with_suffix("").is_file()):
+            found += [file for file in _below(path) if kind_of(file) in ("report", "harness", "runs")]
+        elif path.name != FOLDER_SIDECAR and not (path.suffix == ".yaml" and path.with_suffix("").is_file()):
             found.append(path)
     return found
+
+
+def _below(folder: Path) -> list[Path]:
+    files = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    return sorted(file for file in files if not file.is_symlink())
+
+
+def _names() -> str:
+    return ", ".join(one.name for one in RUN_FORMATS)
 
 
 def _first_lines(path: Path) -> list[str]:

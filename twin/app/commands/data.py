@@ -6,7 +6,7 @@ import json
 from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -32,8 +32,9 @@ def ingest(
         list[Path],
         typer.Argument(
             help="Report documents (.txt, .md, .pdf), results of a harness (.csv: cphtestp, jmstestp, or the "
-            "columns of `twin export measurements`; .log, .out, .txt: MQ-CPH, PerfHarness; FILE.yaml "
-            "beside it says what it lacks), or folders of them."
+            "columns of `twin export measurements`), files of its runs (.log, .txt, .csv, .json, .jsonl: "
+            "MQ-CPH, PerfHarness, RabbitMQ PerfTest, OpenMessaging Benchmark, our own), or folders of them. "
+            "FILE.yaml beside a file, or archive.yaml for all of a folder, says what it lacks."
         ),
     ],
     source: Annotated[
@@ -44,13 +45,18 @@ def ingest(
     """Read files into bronze and validate: silver, quarantine, findings. A file that cannot be read is
     refused with the reason and changes nothing; the others are taken. Exit code 2 if any was refused."""
     from features.lake import WriteFailed
-    from twin.app.pipeline import ingest_documents
+    from twin.app.archiving import Taken
+    from twin.app.pipeline import ingest as ingest_all
     from twin.sources.documents import ReadDocument, Refused
-    from twin.sources.files import files_in, read_file
+    from twin.sources.files import files_in, kind_of, read_file
 
     documents: dict[str, ReadDocument] = {}
+    runs: list[Path] = []
     refused: dict[str, str] = {}
     for path in files_in(paths):
+        if kind_of(path) == "runs":
+            runs.append(path)
+            continue
         try:
             document = read_file(path, source)
             known = documents.setdefault(document.card.source_id, document)
@@ -58,19 +64,26 @@ def ingest(
                 raise Refused(f"{known.card.document_name} is {known.card.source_id} too; name one otherwise")
         except (Refused, OSError) as error:
             refused[str(path)] = str(error)
-    tables = {}
-    if documents:
+    tables: dict[str, dict[str, Any]] = {}
+    taken = Taken()
+    if documents or runs:
         with err.status("reading and validating") if err.is_terminal else nullcontext():
             try:
-                tables = ingest_documents(Settings.from_environment(), documents.values())
+                told = Settings.from_environment()
+                tables, taken = ingest_all(told, list(documents.values()), runs, source)
             except WriteFailed as error:
                 fail(1, f"{error}; nothing of this run was committed to it, the next run starts afresh")
+    refused |= taken.refused
     if as_json:
         cards = [document.card.model_dump(mode="json") for document in documents.values()]
-        print(json.dumps({"documents": cards, "tables": tables, "refused": refused}))
+        archived = {"runs": taken.runs, "samples": taken.samples, "known": taken.known}
+        print(json.dumps({"documents": cards, "archive": archived, "tables": tables, "refused": refused}))
     else:
         for document in documents.values():
             out.print(f"{document.card.source_id}: {document.card.figures} figures", highlight=False)
+        if runs:
+            again = f"; {len(taken.known)} files were known already" if taken.known else ""
+            out.print(f"{taken.runs} runs with {taken.samples} intervals{again}", highlight=False)
         for name, table in tables.items():
             state = "new version" if table["changed"] else "unchanged, version"
             out.print(f"{name}: {table['rows']} rows ({state} {table['version']})", highlight=False)
@@ -79,7 +92,7 @@ def ingest(
             err.print(f"{document.card.document_name}: {document.remark}", style="yellow", soft_wrap=True)
     for name, reason in refused.items():
         err.print(f"refused {name}: {reason}", markup=False, soft_wrap=True)
-    if refused or not documents:
+    if refused or not (documents or runs):
         fail(2, f"{len(refused)} refused" if refused else "nothing to ingest")
 
 

@@ -57,8 +57,6 @@ class Format:
     family: str | None = None
     # the file alone does not say what was measured
     needs_sidecar: bool = False
-    # a printed number without the marks of its locale, for tools that print those of their machine
-    plain_number: Callable[[str], str] = str
 
     def metric(self, header: str, keys: Mapping[str, str]) -> str:
         return self.metrics.get(header) or keys[METRIC]

@@ -37,7 +37,7 @@ def _of_one_row(row_keys: str, figures: Iterable[PrintedFigure]) -> Iterator[Mea
         yield measurement_of(
             figure,
             metric,
-            understand(form.plain_number(figure.origin.printed), counted=METRICS[metric].kind == "integer"),
+            understand(figure.origin.printed, counted=METRICS[metric].kind == "integer"),
             configuration,
             date.fromisoformat(keys[PUBLISHED_AT]),
             keys.get(EXAM_GROUP) or figure.origin.table_label,

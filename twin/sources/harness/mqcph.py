@@ -7,10 +7,11 @@ import re
 
 from twin.sources.harness.iteration_log import iteration_log
 
+_LATENCIES = ("avg_latency(uSec)", "max_latency(uSec)", "min_latency(uSec)")
+
 FORMAT = iteration_log(
     "mqcph",
-    # the mean over the whole run
-    rates={"avgRate": "throughput_msgs_per_s"},
-    interval=re.compile(r"(?:id=\d+,)?rate=[^=]+,threads=\d+(?:,.*)?"),
+    intervals=[("rate", "threads"), ("rate", "threads", *_LATENCIES)],
+    metrics={"totalIterations": "messages", "totalSeconds": "run_s", "avgRate": "average_msgs_per_s"},
     summary=re.compile(r".*totalIterations=[^=]+,totalSeconds=.*"),
 )

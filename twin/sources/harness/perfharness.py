@@ -14,7 +14,16 @@ from twin.sources.harness.iteration_log import iteration_log
 
 FORMAT = iteration_log(
     "perfharness",
-    rates={"totalRate": "throughput_msgs_per_s", "maxrateR": "best_window_msgs_per_s"},
-    interval=re.compile(r"(?:rateR=[^=]+,|rate=[^=]+,total messages=|tps=[^=]+,avgResponse).*threads=\d+.*"),
+    intervals=[
+        ("rateR", "threads"),
+        ("rate", "total messages", "Snapshot period", "threads"),
+        ("tps", "avgResponse(micros)", "threads"),
+    ],
+    metrics={
+        "totalIterations": "messages",
+        "avgDuration": "run_s",
+        "totalRate": "thread_sum_msgs_per_s",
+        "maxrateR": "best_window_msgs_per_s",
+    },
     summary=re.compile(r".*totalIterations=[^=]+,avgDuration=.*"),
 )

@@ -14,7 +14,7 @@ from twin.core.measurement import CataloguedDocument, Origin, PrintedFigure
 from twin.sources.document import Document, UnreadableDocument
 from twin.sources.documents import ReadDocument, Refused
 from twin.sources.harness.format import PUBLISHED_AT, Format, HarnessRow
-from twin.sources.harness.registry import FORMATS, SUFFIXES, recognised
+from twin.sources.harness.registry import FORMATS, suffixes_of, table_format
 from twin.sources.harness.sidecar import Sidecar, sidecar_of
 
 # Every harness source and no report is called so: a file cannot claim to be a report
@@ -28,10 +28,10 @@ _MOST_TOLD = 5
 def read_harness(path: Path, source_id: str | None = None) -> ReadDocument:
     """One file, whole or not at all; rows that are not understood are kept as printed."""
     try:
-        document = Document.load(path, SUFFIXES)
+        document = Document.load(path, suffixes_of(FORMATS))
     except UnreadableDocument as error:
         raise Refused(str(error)) from error
-    form = recognised(path.suffix, document.lines[:FIRST_LINES])
+    form = table_format(path.suffix, document.lines[:FIRST_LINES])
     if form is None:
         names = ", ".join(one.name for one in FORMATS)
         raise Refused(f"{document.name} line 1: its columns are those of no harness format ({names})")
@@ -70,23 +70,23 @@ def _sidecar(path: Path, form: Format) -> Sidecar:
 
 
 def _source_id(path: Path, document: Document, sidecar: Sidecar, given: str | None) -> str:
-    told, asked = (_named(sidecar.source, sidecar.name), _named(given, "the given source id"))
+    told, asked = (named_source(sidecar.source, sidecar.name), named_source(given, "the given source id"))
     if told and asked and told != asked:
         raise Refused(f"{document.name} is {told} by {sidecar.name}, not {asked}")
-    parts = (_slug(path.stem), document.sha256[:8])
+    parts = (slug(path.stem), document.sha256[:8])
     return told or asked or PREFIX + "-".join(part for part in parts if part)
 
 
-def _named(source: str | None, where: str) -> str | None:
+def named_source(source: str | None, where: str) -> str | None:
     if source is None:
         return None
-    slug = _slug(source).removeprefix(PREFIX)
-    if not slug:
+    name = slug(source).removeprefix(PREFIX)
+    if not name:
         raise Refused(f"{where}: {source!r} has no letter or digit to make a source id of")
-    return PREFIX + slug
+    return PREFIX + name
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 

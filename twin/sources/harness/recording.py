@@ -38,8 +38,8 @@ class Recorded:
     loop: Loop = "unknown"
     requested_msgs_per_s: float | None = None
     summary: Sequence[SummaryFigure] = ()
-    # warm-up is left out by the tool itself
-    warmed_up: bool = False
+    # a day like 2026-11-16, where the file says it
+    measured_at: str | None = None
     # why the run cannot be used although it was read
     problem: str | None = None
 

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from twin.sources.harness import cphtestp, measurements, mqcph, perfharness
+from twin.sources.harness import cphtestp, measurements, mqcph, own, perfharness
 from twin.sources.harness.format import Format
+from twin.sources.harness.recording import RunFormat
 
-FORMATS: tuple[Format, ...] = (cphtestp.FORMAT, measurements.FORMAT, mqcph.FORMAT, perfharness.FORMAT)
+# a row is a measurement
+FORMATS: tuple[Format, ...] = (cphtestp.FORMAT, measurements.FORMAT)
+# a line is an interval of a run; a line of PerfHarness has all that one of MQ-CPH has, and more
+RUN_FORMATS: tuple[RunFormat, ...] = (perfharness.FORMAT, mqcph.FORMAT, own.FORMAT)
+_F = TypeVar("_F", Format, RunFormat)
 BY_NAME: dict[str, Format] = {one.name: one for one in FORMATS}
-SUFFIXES: tuple[str, ...] = tuple(dict.fromkeys(suffix for one in FORMATS for suffix in one.suffixes))
 
 
-def recognised(suffix: str, first_lines: Sequence[str]) -> Format | None:
+def table_format(suffix: str, first_lines: Sequence[str]) -> Format | None:
+    return _first(FORMATS, suffix, first_lines)
+
+
+def run_format(suffix: str, first_lines: Sequence[str]) -> RunFormat | None:
+    return _first(RUN_FORMATS, suffix, first_lines)
+
+
+def suffixes_of(formats: Sequence[Format | RunFormat]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(suffix for one in formats for suffix in one.suffixes))
+
+
+def _first(formats: Sequence[_F], suffix: str, first_lines: Sequence[str]) -> _F | None:
     return next(
-        (one for one in FORMATS if suffix.lower() in one.suffixes and one.recognises(first_lines)), None
+        (one for one in formats if suffix.lower() in one.suffixes and one.recognises(first_lines)), None
     )

@@ -1,0 +1,179 @@
+"""Files of harness runs into the lake: samples in bronze, what each run amounts to in silver."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twin.core.measurement import CataloguedDocument
+from twin.core.settings import Settings
+from twin.core.tables import DOCUMENTS, RUNS, SAMPLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from features.lake import Lake
+
+_LOG = logging.getLogger(__name__)
+# so long a reader or an export that has begun can go on with the files of before
+_KEEP_FILES_H = 24.0
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of some files."""
+
+    runs: int = 0
+    samples: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    # their content was there already, or came twice
+    known: list[str] = field(default_factory=list)
+    # what the expectations said of the samples
+    expectations: str | None = None
+
+
+def take_runs(
+    settings: Settings, lake: Lake, spark: SparkSession, files: Sequence[Path], source: str | None = None
+) -> Taken:
+    """The lake's lock is held. Killed at any point, it is done again from the start with the same result."""
+    from features.archive import read_archive
+    from features.bronze import rows_frame
+
+    _undo_half_done(lake)
+    distinct, twice = _distinct(files)
+    batch = uuid.uuid4().hex
+    archived = read_archive(spark, lake.uri(SAMPLES), distinct, batch, _known(lake), source)
+    known = sorted([*archived.known, *map(str, twice)])
+    if not len(archived.runs):
+        return Taken(refused=dict(archived.refused), known=known)
+    _forget_earlier(lake, archived.runs, batch)
+    verdict = None
+    if archived.samples:
+        lake.append(SAMPLES, archived.samples, batch)
+        frame = lake.spark_files(SAMPLES, spark, archived.samples)
+        verdict = _verdict(settings, frame, archived.runs)
+    lake.replace_parts(RUNS, spark.createDataFrame(archived.runs), "document_sha256")
+    cards = _cards(lake, {*archived.runs["source_id"].to_pylist()})
+    lake.replace_parts(DOCUMENTS, rows_frame(spark, DOCUMENTS, cards), "source_id")
+    samples = sum(file.rows for file in archived.samples)
+    return Taken(len(archived.runs), samples, dict(archived.refused), known, verdict)
+
+
+def tidy(lake: Lake, keep_months: int | None = None, today: date | None = None) -> dict[str, int]:
+    """Samples put together in fewer files; those measured more than so many months ago are removed. Their
+    runs stay."""
+    removed = 0
+    if keep_months is not None:
+        day = today or date.today()
+        months = day.year * 12 + day.month - 1 - keep_months
+        removed = lake.remove(SAMPLES, f"month < '{months // 12:04}-{months % 12 + 1:02}'")
+    return {
+        "samples_removed": removed,
+        "files_fewer": lake.compact(SAMPLES),
+        "files_deleted": lake.forget(SAMPLES, _KEEP_FILES_H),
+    }
+
+
+def _undo_half_done(lake: Lake) -> None:
+    """Runs are written after their samples: samples without are those of a work that was killed."""
+    batch = lake.last_batch(SAMPLES)
+    if batch is not None and batch not in _column(lake, "batch"):
+        _LOG.warning("samples of an ingestion that was not finished are taken back")
+        lake.undo(SAMPLES, batch)
+
+
+def _known(lake: Lake) -> set[tuple[str, str | None]]:
+    return {*zip(_column(lake, "document_sha256"), _column(lake, "description_sha256"), strict=True)}
+
+
+def _column(lake: Lake, name: str) -> list[str]:
+    from features.lake import NoSuchTable
+
+    try:
+        values: list[str] = lake.arrow(RUNS)[name].to_pylist()
+    except NoSuchTable:
+        return []
+    return values
+
+
+def _distinct(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Files without those that repeat another. Only files of one size can be the same: the others are not
+    read for this."""
+    by_size: dict[int, list[Path]] = defaultdict(list)
+    for file in files:
+        by_size[file.stat().st_size if file.is_file() else -1].append(file)
+    distinct: list[Path] = []
+    twice: list[Path] = []
+    for size, same_size in by_size.items():
+        seen: set[str] = set()
+        for file in same_size:
+            digest = _digest(file) if size >= 0 and len(same_size) > 1 else str(file)
+            (twice if digest in seen else distinct).append(file)
+            seen.add(digest)
+    return distinct, twice
+
+
+def _digest(file: Path) -> str:
+    """Of a file and what describes it on its own: the folder's description is that of all."""
+    digest = hashlib.sha256()
+    own = file.with_name(f"{file.name}.yaml")
+    for path in (file, own):
+        if path.is_file():
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"{file.parent}/{digest.hexdigest()}"
+
+
+def _forget_earlier(lake: Lake, runs: pa.Table, batch: str) -> None:
+    """A file that comes again with another description takes the place of what it gave before."""
+    new = {*runs["document_sha256"].to_pylist()}
+    earlier = zip(_column(lake, "document_sha256"), _column(lake, "document_id"), strict=True)
+    ids = sorted({document_id for sha256, document_id in earlier if sha256 in new})
+    if ids:
+        listed = ", ".join(f"'{one}'" for one in ids)
+        lake.remove(SAMPLES, f"document_id IN ({listed})", batch)
+
+
+def _cards(lake: Lake, sources: set[str]) -> list[CataloguedDocument]:
+    """One for each source, whatever number of files it came in."""
+    runs = lake.pandas(RUNS)
+    return [
+        CataloguedDocument(
+            source_id=str(source_id),
+            document_name=f"{mine['document_id'].nunique()} files of runs",
+            document_sha256=_hash_of(mine["document_sha256"]),
+            declared=True,
+            figures=len(mine),
+            landed=True,
+            title=f"{', '.join(sorted({*mine['tool']}))}: {len(mine)} runs",
+            document_published_at=mine["measured_at"].max(),
+            machines="; ".join(sorted({*mine["machine"].dropna()})),
+            products="; ".join(sorted({*mine["product"].dropna()})),
+        )
+        for source_id, mine in runs.groupby("source_id")
+        if source_id in sources
+    ]
+
+
+def _hash_of(hashes: Iterable[str]) -> str:
+    return hashlib.sha256("".join(sorted({*hashes})).encode()).hexdigest()
+
+
+def _verdict(settings: Settings, samples: DataFrame, runs: pa.Table) -> str:
+    from pyarrow import compute
+
+    from expectations.gate import PASSED, verdict_of
+    from expectations.run_laws import sample_laws
+
+    told = int(compute.sum(runs["samples"]).as_py() or 0)
+    verdict = verdict_of(settings, SAMPLES, samples, sample_laws(told))
+    if verdict != PASSED:
+        _LOG.warning("the samples of this ingestion: %s; their Data Docs tell more", verdict)
+    return verdict
