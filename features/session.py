@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
 _QUIET = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
 
 
+def on_this_machine(master: str) -> bool:
+    """Whether driver and workers share a machine, so that nobody outside has to reach the driver."""
+    return re.match(r"local|spark://(localhost|127\.[\d.]+):", master) is not None
+
+
 def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
     os.environ["JAVA_HOME"] = java_home(settings.home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    local = settings.spark_master.startswith("local")
-    if local:
+    if on_this_machine(settings.spark_master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
@@ -36,7 +41,8 @@ def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         .config("spark.ui.showConsoleProgress", "false")
     )
-    if local:
+    # nothing more is set for a cluster: what is set here would win over the user's spark-defaults.conf
+    if settings.spark_master.startswith("local"):
         # small tables on one machine: start-up counts, not peak speed
         builder = (
             builder.config("spark.ui.enabled", "false")
