@@ -108,14 +108,11 @@ def _read(lines: Lines, intervals: Sequence[Sequence[str]], metrics: Mapping[str
     return Recording(runs, unread)
 
 
-def _processes(lines: Lines) -> npt.NDArray[np.object_] | None:
+def _processes(lines: Lines) -> pa.StringArray | None:
     """The id in front of each line, where the tool was told to print one."""
     if not (lines.raw.startswith(b"id=") or b"\nid=" in lines.raw):
         return None
-    ids: npt.NDArray[np.object_] = (
-        pc.extract_regex(lines.texts, r"^id=(?P<id>[0-9]+),").field("id").to_numpy(zero_copy_only=False)
-    )
-    return ids
+    return pc.struct_field(pc.extract_regex(lines.texts, r"^id=(?P<id>[0-9]+),"), "id")
 
 
 def _plain_intervals(
@@ -193,10 +190,11 @@ def _run(
     head: _Head,
     samples: pa.Table,
     metrics: Mapping[str, str],
-    processes: npt.NDArray[np.object_] | None,
+    processes: pa.StringArray | None,
 ) -> Recorded:
     told = head.told
-    several = processes is not None and len({*processes[samples["line"].to_numpy() - 1]} - {None}) > 1
+    places = samples["line"].to_numpy() - 1
+    several = processes is not None and pc.count_distinct(processes.take(pa.array(places))).as_py() > 1
     if told.interval_s and "interval_s" not in samples.column_names and len(samples):
         # the tool prints no clock: intervals follow each other
         ends = np.arange(1, len(samples) + 1) * told.interval_s
