@@ -109,8 +109,9 @@ class _Described:
 
 
 def _contradiction(run: Recorded, sidecar: Sidecar) -> str | None:
+    """A folder is described as a whole: what a file says of itself goes before that."""
     for name, value in sidecar.configuration.items():
-        if run.told.get(name, value) != value:
+        if name in sidecar.own and run.told.get(name, value) != value:
             return f"{name}: {run.told[name]} on line {run.line}, {value} in {sidecar.name}"
     return None
 

@@ -32,6 +32,8 @@ class Sidecar:
     not_interpreted: frozenset[str] = frozenset()
     # configuration columns, as texts like the cells of a file
     configuration: Mapping[str, str] = field(default_factory=dict)
+    # what is told of this very file, not of its whole folder
+    own: frozenset[str] = frozenset()
     # of all that was told
     sha256: str | None = None
 
@@ -41,9 +43,8 @@ def sidecar_of(path: Path) -> Sidecar:
     there = [one for one in (path.with_name(FOLDER_SIDECAR), own) if one.is_file()]
     if not there:
         return Sidecar(own.name)
-    told: dict[str, Any] = {}
-    for one in there:
-        told |= _checked(one)
+    by_file = {one: _checked(one) for one in there}
+    told = {name: value for part in by_file.values() for name, value in part.items()}
     headers = told.pop("not_interpreted", [])
     measured_at = told.pop("measured_at", "")
     source = told.pop("source", "")
@@ -54,6 +55,7 @@ def sidecar_of(path: Path) -> Sidecar:
         measured_at=date.fromisoformat(measured_at) if measured_at else None,
         not_interpreted=frozenset(headers),
         configuration={name: value for name, value in told.items() if value},
+        own=frozenset(by_file.get(own, ())),
         sha256=hashlib.sha256(b"\0".join(one.read_bytes() for one in there)).hexdigest(),
     )
 
