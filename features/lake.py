@@ -254,6 +254,15 @@ class Lake:
         """Some files of a table."""
         return self._read(table, spark, [f"{self.uri(table)}/{file.path}" for file in files])
 
+    def columns_of(self, table: Table, files: Sequence[DataFile]) -> set[str]:
+        """Columns that some files have, told by the files."""
+        from pyarrow import parquet
+        from pyarrow.fs import FileSystem
+
+        system, root = FileSystem.from_uri(self.uri(table))
+        paths = (f"{root}/{file.path}" for file in files)
+        return {name for path in paths for name in parquet.read_schema(path, filesystem=system).names}
+
     def pandas(self, table: Table, version: int | None = None) -> pd.DataFrame:
         """The table without a JVM, in a stable order."""
         frame: pd.DataFrame = self.arrow(table, version).to_pandas()

@@ -18,8 +18,9 @@ from twin.core.tables import DOCUMENTS, RUNS, SAMPLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
+    from features.archive import Archived
     from features.lake import Lake
 
 _LOG = logging.getLogger(__name__)
@@ -58,8 +59,7 @@ def take_runs(
     verdict = None
     if archived.samples:
         lake.append(SAMPLES, archived.samples, batch)
-        frame = lake.spark_files(SAMPLES, spark, archived.samples)
-        verdict = _verdict(settings, frame, archived.runs)
+        verdict = _verdict(settings, lake, spark, archived)
     lake.replace_parts(RUNS, spark.createDataFrame(archived.runs), "document_sha256")
     cards = _cards(lake, {*archived.runs["source_id"].to_pylist()})
     lake.replace_parts(DOCUMENTS, rows_frame(spark, DOCUMENTS, cards), "source_id")
@@ -166,14 +166,17 @@ def _hash_of(hashes: Iterable[str]) -> str:
     return hashlib.sha256("".join(sorted({*hashes})).encode()).hexdigest()
 
 
-def _verdict(settings: Settings, samples: DataFrame, runs: pa.Table) -> str:
+def _verdict(settings: Settings, lake: Lake, spark: SparkSession, archived: Archived) -> str:
+    """Of the new samples alone: those of before had theirs."""
     from pyarrow import compute
 
     from expectations.gate import PASSED, verdict_of
     from expectations.run_laws import sample_laws
 
-    told = int(compute.sum(runs["samples"]).as_py() or 0)
-    verdict = verdict_of(settings, SAMPLES, samples, sample_laws(told))
+    told = int(compute.sum(archived.runs["samples"]).as_py() or 0)
+    samples = lake.spark_files(SAMPLES, spark, archived.samples)
+    columns = {*lake.columns_of(SAMPLES, archived.samples), *SAMPLES.parts}
+    verdict = verdict_of(settings, SAMPLES, samples, sample_laws(told), columns)
     if verdict != PASSED:
         _LOG.warning("the samples of this ingestion: %s; their Data Docs tell more", verdict)
     return verdict

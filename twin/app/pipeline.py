@@ -126,7 +126,7 @@ def build_features(settings: Settings, anew: bool = False) -> dict[str, dict[str
             lake.replace(HARDWARE_FEATURES, hardware_features(measurements))
             lake.replace(FLOW_FEATURES, flow_features(measurements))
             hardware, flows = lake.spark(HARDWARE_FEATURES, spark), lake.spark(FLOW_FEATURES, spark)
-            rows = training_set(measurements, hardware, flows)
+            rows = training_set(measurements, hardware, flows).persist()
             verdict = verdict_of(settings, TRAINING_SET, rows, TRAINING_LAWS)
             written = lake.replace(TRAINING_SET, rows, verdict)
         remember(settings, lake)

@@ -33,10 +33,11 @@ def kind_of(path: Path) -> Kind | None:
         lines = _first_lines(path) if suffix in (*_TABLE_SUFFIXES, *_RUN_SUFFIXES) else []
     except OSError:
         return None
-    if table_format(suffix, lines):
-        return "harness"
+    # these are more particular: any comment may stand over a table
     if run_format(suffix, lines):
         return "runs"
+    if table_format(suffix, lines):
+        return "harness"
     if suffix in REPORT_SUFFIXES:
         return "report"
     return "requests" if suffix in _REQUEST_SUFFIXES or _asks(lines) else None

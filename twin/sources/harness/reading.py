@@ -70,7 +70,9 @@ def _sidecar(path: Path, form: Format) -> Sidecar:
 
 
 def _source_id(path: Path, document: Document, sidecar: Sidecar, given: str | None) -> str:
-    told, asked = (named_source(sidecar.source, sidecar.name), named_source(given, "the given source id"))
+    # files of runs belong together in a source of their folder's name; a table is one of its own
+    own = sidecar.source if "source" in sidecar.own else None
+    told, asked = named_source(own, sidecar.name), named_source(given, "the given source id")
     if told and asked and told != asked:
         raise Refused(f"{document.name} is {told} by {sidecar.name}, not {asked}")
     parts = (slug(path.stem), document.sha256[:8])

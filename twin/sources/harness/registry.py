@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from twin.sources.harness import cphtestp, measurements, mqcph, own, perfharness
+from twin.sources.harness import (
+    cphtestp,
+    measurements,
+    mqcph,
+    openmessaging,
+    own,
+    perfharness,
+    perftest_csv,
+    perftest_json,
+    perftest_log,
+)
 from twin.sources.harness.format import Format
 from twin.sources.harness.recording import RunFormat
 
 # a row is a measurement
 FORMATS: tuple[Format, ...] = (cphtestp.FORMAT, measurements.FORMAT)
 # a line is an interval of a run; a line of PerfHarness has all that one of MQ-CPH has, and more
-RUN_FORMATS: tuple[RunFormat, ...] = (perfharness.FORMAT, mqcph.FORMAT, own.FORMAT)
+RUN_FORMATS: tuple[RunFormat, ...] = (
+    perfharness.FORMAT,
+    mqcph.FORMAT,
+    perftest_log.FORMAT,
+    perftest_csv.FORMAT,
+    perftest_json.FORMAT,
+    openmessaging.FORMAT,
+    own.FORMAT,
+)
 _F = TypeVar("_F", Format, RunFormat)
 BY_NAME: dict[str, Format] = {one.name: one for one in FORMATS}
 

@@ -48,7 +48,7 @@ def _measured(
     relations: Mapping[str, Any],
 ) -> Measurement:
     printed = PrintedFigure(
-        figure_id=f"{run['figure_id'].rpartition(':')[0]}:{ordinal}",
+        figure_id=f"{run['figure_id'].removesuffix('-0')}-{ordinal}",
         origin=Origin(
             source_id=run["source_id"],
             line=figure.line,

@@ -138,7 +138,7 @@ def _row(number: int, one: _Described, about: Mapping[str, Any]) -> dict[str, An
     line = printed.line if printed is not None and steady["verdict"] == "summary_only" else run.line
     return {
         **steady,
-        "figure_id": f"{about['source_id']}/{about['document_id']}:{run.line}:0",
+        "figure_id": f"{about['source_id']}/{about['document_id']}:{run.line}:{number}-0",
         "line": line,
         "printed": printed.printed if steady["verdict"] == "summary_only" and printed else _text(rate),
         "run": number,
