@@ -12,10 +12,12 @@ WAITING_DOCUMENTS = Asset(
 WAITING_HARNESS_FILES = Asset(
     name="waiting_harness_files",
     uri="x-twin://inbox/harness",
-    watchers=[
-        AssetWatcher(name="harness_files", trigger=InboxTrigger("harness")),
-        AssetWatcher(name="harness_runs", trigger=InboxTrigger("runs")),
-    ],
+    watchers=[AssetWatcher(name="harness_files", trigger=InboxTrigger("harness"))],
+)
+WAITING_RUNS = Asset(
+    name="waiting_runs",
+    uri="x-twin://inbox/runs",
+    watchers=[AssetWatcher(name="run_files", trigger=InboxTrigger("runs"))],
 )
 WAITING_REQUESTS = Asset(
     name="waiting_requests",

@@ -19,7 +19,7 @@ promoted. Skipped when figures and code are those of the last time.
 **When it fails:** an expectation could not run or Spark died; the log says which. Tables hold either the
 old or the new version, never half of one. Clear the task to try again.
 """
-_INGESTING = ("ingest_reports", "ingest_harness")
+_INGESTING = ("ingest_reports", "ingest_harness", "ingest_runs")
 _PATIENCE = timedelta(minutes=3)
 
 

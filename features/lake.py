@@ -294,6 +294,16 @@ class Lake:
     def version(self, table: Table) -> int:
         return int(self.delta(table).version())
 
+    def rows(self, table: Table) -> int | None:
+        """How many there are, told by the log alone; None for a table that was never written."""
+        import pyarrow as pa
+
+        current = self._existing(table)
+        if current is None:
+            return None
+        files = pa.table(current.get_add_actions(flatten=True))
+        return sum(files["num_records"].to_pylist())
+
     def written(self, table: Table) -> Written:
         """The last commit of a table."""
         return _last_commit(table, self.delta(table))

@@ -1,4 +1,4 @@
-"""Files that land while Airflow is up: a document with bad rows, a harness file with poisoned ones, a
+"""Files that land while Airflow is up: a document with bad rows, a harness file with poisoned ones, runs, a
 request."""
 
 from __future__ import annotations
@@ -6,9 +6,11 @@ from __future__ import annotations
 import csv
 import json
 import random
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,7 @@ from twin.core.settings import Settings
 from twin.core.tables import TABLES
 from twin.sources.shipped import shipped_figures
 
+RECORDING = Path(__file__).parent / "sources" / "recordings" / "mqcph.log"
 HUB, PUBSUB = "mqsi-v11-solaris", "mqseries-pubsub-aix"
 
 
@@ -102,6 +105,9 @@ def landed(airflow, settings_of_home, reports_dir, twin):
     text, bad = with_bad_rows(reports_dir / f"{HUB}.txt", 0.3)
     (inbox / "report.txt").write_text(text, encoding="utf-8")
     poisoned_results(lake, inbox / "ours.csv")
+    shutil.copy(RECORDING, inbox / "run.log")
+    shutil.copy(RECORDING.with_name("archive.yaml"), inbox / "run.log.yaml")
+    (inbox / "half.log").write_text("rate=1.00,threads=1\n")
     (inbox / "nonsense.csv").write_text("a,b\n1,2\n")
     (inbox / "ask.jsonl").write_text(twin("example", "rules_hub", "--json").stdout)
     (inbox / "unreadable.parquet").write_bytes(b"no parquet")
@@ -127,7 +133,7 @@ def test_what_lands_comes_to_an_answer_by_itself(landed, home):
     (answer,) = [json.loads(line) for line in (home / "answers" / "ask.jsonl").read_text().splitlines()]
     assert answer["lo90"] <= answer["value"] <= answer["hi90"]
     processed = {path.name for path in (home / "processed").iterdir()}
-    assert {"report.txt", "ours.csv", "ask.jsonl"} <= processed
+    assert {"report.txt", "ours.csv", "run.log", "run.log.yaml", "ask.jsonl"} <= processed
     assert list((home / "inbox").iterdir()) == []
 
 
@@ -145,6 +151,18 @@ def test_a_bad_file_fails_alone(landed, airflow, home):
     assert "failed" in states
     failures = [json.loads(line) for line in (home / "logs" / "failures.jsonl").read_text().splitlines()]
     assert any("nonsense.csv" in failure["error"] for failure in failures)
+
+
+def test_runs_that_land_are_summed_up_and_learned_from(landed, airflow, lake, home):
+    runs = lake.pandas(TABLES["runs"])
+    assert list(runs["verdict"]) == ["stable", "stable"]
+    assert "family: missing" in (home / "refused" / "half.log.reason.txt").read_text()
+    told = [
+        event["extra"] for event in airflow.asset_events(name_pattern="runs", source_dag_id="ingest_runs")
+    ]
+    assert [(one["runs"], one["samples"], one["expectations"]) for one in told] == [(2, 28, "passed")]
+    learned = lake.pandas(TABLES["training_set"]).query("source_id == 'harness-recordings'")
+    assert sorted(learned["throughput_msgs_per_s"]) == sorted(runs["rate_msgs_per_s"])
 
 
 def test_bad_rows_are_quarantined_and_good_ones_arrive(landed, lake):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 
-import twin
 from features.session import on_this_machine
 from twin.app.services import family
+from twin.core.tables import RUNS, SAMPLES
 
+from .benchmarks.archive import generate
 from .cluster import NoJava, finished, running_cluster, waited
 
-JOB = Path(__file__).with_name("cluster_job.py")
+JOB = Path(__file__).with_name("archive_job.py")
 
 
 @pytest.fixture(scope="module")
@@ -43,25 +46,58 @@ def listening(running):
     }
 
 
-def test_a_job_on_both_workers_outlives_one_that_is_killed(spark_cluster, tmp_path):
-    driver = spark_cluster.drive(tmp_path / "home", JOB, tmp_path, 4)
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("archive")
+    generate(folder, 40_000, 8, seed=7)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local(archive, tmp_path_factory):
+    """What one machine makes of it."""
+    out = tmp_path_factory.mktemp("local")
+    clean = {name: value for name, value in os.environ.items() if name != "TWIN_SPARK_MASTER"}
+    subprocess.run(
+        [sys.executable, JOB, archive, out], env=clean | {"TWIN_HOME": str(out / "home")}, check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return tables(out)
+
+
+def tables(out):
+    """By key; which ingestion brought a row is its own affair."""
+    own = ("batch", "ingested_at")
+    samples = pd.read_parquet(out / "samples.parquet").set_index(list(SAMPLES.key))
+    runs = pd.read_parquet(out / "runs.parquet").drop(columns=list(own)).set_index(list(RUNS.key))
+    return samples, runs
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=False, rtol=1e-9, atol=0)
+
+
+def test_a_cluster_makes_the_same_rows_and_keys(spark_cluster, archive, local, tmp_path):
+    finished(spark_cluster.drive(tmp_path / "home", JOB, archive, tmp_path), 180)
+    found = tables(tmp_path)
+    assert [len(one) for one in found] == [40_000, len(local[1])]
+    assert_same(found, local)
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(spark_cluster, archive, local, tmp_path):
+    driver = spark_cluster.drive(tmp_path / "home", JOB, archive, tmp_path, "held")
     killed, left = spark_cluster.workers
 
     def both_began():
-        return {int(one.suffix[1:]) for one in tmp_path.glob("[0-3].*")} == {killed.id.pid, left.id.pid}
+        return {int(one.suffix[1:]) for one in tmp_path.glob("synthetic-*.*")} == {killed.id.pid, left.id.pid}
 
     waited(both_began, driver)
     assert set().union(*map(listening, (spark_cluster.master, driver, killed))) == {"127.0.0.1"}
     spark_cluster.kill(killed)
     (tmp_path / "go").touch()
-    finished(driver)
-    told = json.loads((tmp_path / "told.json").read_text())
-    assert sorted(row["task"] for row in told["rows"]) == [0, 1, 2, 3]
-    assert {row["worker"] for row in told["rows"]} == {left.id.pid}
-    assert {row["python"] for row in told["rows"]} == {sys.executable}
-    assert {row["package"] for row in told["rows"]} == {twin.__file__}
-    # what the user's spark-defaults.conf says holds
-    assert told["executor_memory"] == "640m"
+    finished(driver, 180)
+    assert_same(tables(tmp_path), local)
 
 
 @pytest.mark.parametrize(

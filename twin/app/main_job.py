@@ -25,6 +25,7 @@ from twin.core.tables import TABLES
 DAGS = (
     "ingest_reports",
     "ingest_harness",
+    "ingest_runs",
     "build_features",
     "quality_report",
     "train_models",
@@ -216,9 +217,9 @@ def _print_summary(settings: Settings, console: Console) -> None:
     lake = Lake(settings)
     grid = Grid("table", "rows", "version", title="The lake", title_justify="left")
     for table in TABLES.values():
-        if table.layer != "file":
-            written = lake.written(table)
-            grid.add_row(f"{table.layer}/{table.name}", str(written.rows), str(written.version))
+        rows = lake.rows(table)
+        if rows is not None:
+            grid.add_row(f"{table.layer}/{table.name}", str(rows), str(lake.version(table)))
     console.print(grid)
 
     registry = Registry(settings)
