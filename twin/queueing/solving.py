@@ -101,14 +101,18 @@ def solve(network: Network) -> Solution:
         left = _left(servers[:, at], background[:, at], rate)
         return _closed(queueing, demand[:, at], left, population[at])[0]
 
-    # the exact solution goes through blocks of configurations, each as long as its largest population
-    alike = np.argsort(population, kind="stable")
-    free = reached(np.zeros(network.size), alike)
-    throughput = np.empty(network.size)
-    throughput[alike] = _fixed_point(reached, np.minimum(highest[alike], free), alike)
-    residence = np.empty_like(demand)
-    left = _left(servers[:, alike], background[:, alike], throughput[alike])
-    _, residence[:, alike] = _closed(queueing, demand[:, alike], left, population[alike])
+    # the exact solution goes through blocks of configurations, each as long as its largest population and as
+    # wide as its most servers
+    alike = np.lexsort((np.where(demand > 0, servers, 0.0).max(axis=0), population))
+    free, unhindered = _closed(queueing, demand[:, alike], servers[:, alike], population[alike])
+    throughput, residence = np.empty(network.size), np.empty_like(demand)
+    if (demand * background).any():
+        throughput[alike] = _fixed_point(reached, np.minimum(highest[alike], free), alike)
+        left = _left(servers[:, alike], background[:, alike], throughput[alike])
+        _, residence[:, alike] = _closed(queueing, demand[:, alike], left, population[alike])
+    else:
+        # ceilings take servers from nobody who waits
+        throughput[alike], residence[:, alike] = np.minimum(highest[alike], free), unhindered
     # where a ceiling holds, customers wait in front of it for the rest of their cycle
     slack = population / throughput - residence.sum(axis=0)
     columns = np.flatnonzero(throughput >= highest * (1 - _TOLERANCE))
