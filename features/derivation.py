@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twin.systems.messaging import under_way
 from twin.systems.transfer import ratings
 
 
@@ -27,7 +28,8 @@ def flow_derived(workloads: pd.DataFrame) -> pd.DataFrame:
     copies = _number(workloads, "instances", 1) * _number(workloads, "execution_groups", 1)
     subscribers = _number(workloads, "subscribers").fillna(_number(workloads, "topic_subscribers", 1))
     engines = _number(workloads, "queue_managers", 1) * _number(workloads, "rules_engines", 1)
-    callers = _number(workloads, "clients").fillna(_number(workloads, "client_threads", 1))
+    callers = _number(workloads, "clients").fillna(_number(workloads, "client_threads"))
+    callers = callers.fillna(_messages_under_way(workloads)).fillna(1)
     per_commit = _number(workloads, "messages_per_commit").fillna(_number(workloads, "batch_size", 1))
     persistent = workloads["persistent"].eq(True).astype("float64")
     return workloads.assign(
@@ -40,6 +42,12 @@ def flow_derived(workloads: pd.DataFrame) -> pd.DataFrame:
         commits_per_message=persistent / per_commit,
         bytes_moved=(_number(workloads, "message_bytes") * (1 + subscribers)).astype("Int64"),
     )
+
+
+def _messages_under_way(workloads: pd.DataFrame) -> pd.Series:
+    columns = ("producers", "window", "consumers", "prefetch")
+    counted = under_way(*(_number(workloads, name).to_numpy() for name in columns))
+    return pd.Series(counted, index=workloads.index)
 
 
 def _number(frame: pd.DataFrame, column: str, missing: float = float("nan")) -> pd.Series:

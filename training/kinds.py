@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from twin.core.columns import Codes, Columns, Texts
-from twin.core.configuration import Configuration, Software
+from twin.core.configuration import Configuration
 from twin.core.fields import fields_of
 from twin.queueing.network import Array
 
-# a name identifies a product, it does not describe it; demands are answers; the offered rate is no property
+# a version identifies, it does not describe; demands are answers; the offered rate is no property
 _FIELDS = tuple(
     field
     for field in fields_of(Configuration)
-    if field.name not in {*Software.model_fields, "offered_rate_msgs_per_s"}
-    and not field.name.startswith("demand_")
+    if field.name not in {"version", "offered_rate_msgs_per_s"} and not field.name.startswith("demand_")
 )
 NUMBERS = tuple(field.name for field in _FIELDS if field.kind in ("integer", "number"))
 CHOICES = tuple(field.name for field in _FIELDS if field.kind not in ("integer", "number"))

@@ -25,11 +25,10 @@ def left_out(
     `sign` says which way these rows tell the residual's target, `noise` is theirs as far as anybody knows
     before; `parts` says of every row of the fit which part it belongs to.
     """
-    system, observations = fit.observations.system, fit.observations
+    system = fit.observations.system
     prior = np.log([one.prior for one in system.parameters])
     spread = np.array([one.spread for one in system.parameters])
-    runs = np.array([target.noise for row in observations.rows if (target := system.target(row.metric))])
-    runs = runs / np.sqrt(fit.weight)
+    runs = fit.noise / np.sqrt(fit.weight)
     # a row that lies far off counts for less where others are foretold from it, not where it is foretold
     runs[rows] = noise if residual is None else residual.noise
     covariance = (fit.sensitivity * spread**2) @ fit.sensitivity.T + np.diag(runs**2)

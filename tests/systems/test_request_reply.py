@@ -26,8 +26,8 @@ from twin.core.prediction import Excuse, Prediction
 from twin.sources.harness.interpreting import interpret_harness
 from twin.sources.harness.reading import read_harness
 from twin.systems.hub import SYSTEM as HUB
+from twin.systems.messaging import SYSTEM
 from twin.systems.model import Batch, Evaluation
-from twin.systems.request_reply import SYSTEM
 
 SAMPLE = Path(twin.app.__file__).parent / "samples" / "cphtestp" / "results.csv"
 
@@ -77,9 +77,9 @@ def test_one_requester_waits_for_each_step_in_turn() -> None:
     (rate,) = rates(asked(clients=1, persistent=True, message_bytes=0, log_disk="cached", cpus=1))
     prior = {one.name: one.prior for one in SYSTEM.parameters}
     steps = (
-        prior["round_trip_cpu"] * prior["persistent_cpu"]
-        + prior["forces"] * prior["force_ms[cached]"]
-        + prior["delay"]
+        4 * prior["operation_cpu"] * prior["persistent_cpu"]
+        + 4 * prior["forces"] * prior["force_ms[cached]"]
+        + 4 * prior["delay"]
     )
     assert rate == pytest.approx(1000 / steps)
 
@@ -160,7 +160,7 @@ def test_harness_rows_leave_the_fits_of_the_reports_as_they_were(
 ) -> None:
     without = {one.system.name: one for one in fitted_rows(measured)}
     with_sample = {one.system.name: one for one in fitted_rows([*sample, *measured])}
-    assert set(with_sample) - set(without) == {"request_reply"}
+    assert set(with_sample) - set(without) == {"messaging"}
     assert all(with_sample[name].digest == one.digest for name, one in without.items())
     before, after = fit(without[HUB.name]), fit(with_sample[HUB.name])
     assert np.array_equal(before.logs, after.logs)

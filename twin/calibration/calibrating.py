@@ -13,7 +13,6 @@ from twin.calibration.predictor import AnalyticPredictor
 from twin.core.columns import Columns
 from twin.core.fields import Row, quantity
 from twin.core.metrics import METRICS
-from twin.systems.model import Batch
 from twin.systems.registry import SYSTEMS
 
 
@@ -72,7 +71,7 @@ def _foretold(by: Fit, observations: Observations, title: Callable[[Observation]
     if not observations.rows:
         return []
     system = observations.system
-    metrics = system.evaluate(Batch(observations.configurations), by.demands).metrics
+    metrics = system.evaluate(observations.batch(by.observations.reference), by.demands).metrics
     said = [
         float(metrics[row.metric][place])
         for row, place in zip(observations.rows, observations.places, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from dataclasses import replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -12,13 +12,13 @@ from pydantic import Field as ModelField
 from twin.calibration.domain import Domain, domain_of
 from twin.calibration.fitting import Fit
 from twin.calibration.observations import Observations
-from twin.core.columns import Texts
+from twin.core.columns import Columns, Flags, Texts
 from twin.core.configuration import Platform
 from twin.core.fields import Row
 from twin.core.fitted import FittedDemand
 from twin.core.settings import PROJECT
 from twin.queueing.network import Array
-from twin.systems.model import Batch, System
+from twin.systems.model import Batch, Effect, Parameter, System
 
 # the spread over so many draws is known to a sixth of itself
 _DRAWS = 16
@@ -46,6 +46,25 @@ class Calibration(Row):
     @cached_property
     def logs(self) -> Array:
         return np.log([one.fitted_value for one in self.demands])
+
+    def seen(self, system: System) -> System:
+        """The system with the parameters that were fitted, those of single products and machines too."""
+        if not system.effects:
+            return system
+        return replace(
+            system,
+            parameters=tuple(
+                Parameter(one.parameter, one.demand_unit, one.prior, one.prior_log_sd, one.prior_source)
+                for one in self.demands
+            ),
+        )
+
+    def has_rows_of(self, effect: Effect, columns: Columns) -> Flags:
+        """Per configuration whether its label has a factor of its own."""
+        known = {one.parameter for one in self.demands}
+        labels, codes = columns.labels(*effect.columns)
+        found: Flags = np.array([effect.parameter(label).name in known for label in labels], bool)[codes]
+        return found
 
     @cached_property
     def draws(self) -> Array:
@@ -108,7 +127,7 @@ def calibration_of(fit: Fit) -> Calibration:
             family: domain_of([one for one in observations.configurations if one.workload.family == family])
             for family in sorted({row.family for row in observations.rows})
         },
-        reference=_reference(fit),
+        reference=observations.reference,
     )
 
 
@@ -196,8 +215,3 @@ def _noise(fit: Fit) -> dict[str, float]:
         scatter = float(np.sqrt((np.minimum(off, limit) ** 2).sum() / left)) if left >= 1 else 0.0
         found[key] = max(target.noise, scatter)
     return found
-
-
-def _reference(fit: Fit) -> Platform | None:
-    platforms = Counter(row.configuration.platform for row in fit.observations.rows)
-    return platforms.most_common(1)[0][0] if platforms else None

@@ -28,7 +28,7 @@ class Evaluated:
     def __init__(self, system: System, calibration: Calibration, columns: Columns, moved: Transfer) -> None:
         self._system, self._calibration, self._moved = system, calibration, moved
         self._batch = Batch(columns, moved)
-        self._physics = Physics(system, self._batch)
+        self._physics = Physics(calibration.seen(system), self._batch)
         self._at = self._physics.at(calibration.logs)
 
     def values(self, target: Target) -> Array:

@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 from twin.calibration.observations import Observations, Places
 from twin.calibration.physics import Physics, demands_of
 from twin.queueing.network import Array, Flags
-from twin.systems.model import Batch, Demands, System, Target
+from twin.systems.model import Demands, System, Target
 
 # Huber's bound in standard deviations of a run: 95% as good as least squares where errors are normal
 _ROBUST = 1.345
@@ -26,6 +26,9 @@ _FAR = 5.0
 # The rows are first taken as so many times noisier than they are: ceilings and plateaus make valleys that a
 # sharp fit from the priors does not leave
 _BLURS = (10.0, 3.0, 1.0)
+# and stay so where most of them lie this many times farther off than runs do: what the physics does not know
+# is no sharper than that, and taken for noise of runs it would make nearly every row an outlier
+_COARSE = 2.0
 # relative change of the cost and of the parameters that is no progress any more
 _TOLERANCE = 1e-5
 
@@ -38,8 +41,10 @@ class Fit:
     logs: Array
     covariance: Array
     predicted: Array
-    # of each row, in its target's scale: what was measured less what was predicted
+    # of each row, in its target's scale: what was measured less what was predicted, and how far that is
+    # expected to be
     residuals: Array
+    noise: Array
     # derivative of each row's prediction by each parameter, in the same scale
     sensitivity: Array
     # how much of a row counts: less than one where it lies too far off to be noise
@@ -55,8 +60,9 @@ class Fit:
 def fit(observations: Observations, start: Array | None = None) -> Fit:
     """The most probable demands. `start`, the logarithms of a fit on nearly the same rows, saves the way
     there."""
+    observations = observations.with_effects()
     system = observations.system
-    physics = Physics(system, Batch(observations.configurations))
+    physics = Physics(system, observations.batch(observations.reference))
     prior = np.log([one.prior for one in system.parameters])
     spread = np.array([one.spread for one in system.parameters])
     noise = np.array([_target(system, row.metric).noise for row in observations.rows])
@@ -95,20 +101,41 @@ def fit(observations: Observations, start: Array | None = None) -> Fit:
         return np.concatenate([by_log * spread / (noise * blur)[:, None], np.eye(len(prior))])
 
     scaled = np.zeros(len(prior)) if start is None else (start - prior) / spread
-    for blur in _BLURS if start is None else _BLURS[-1:]:
+    scatter = 0.0
+    for least in _BLURS if start is None else _BLURS[-1:]:
+        blur = max(least, scatter if scatter > _COARSE else 0.0)
         scaled = least_squares(
             residuals, scaled, jac=slopes, loss=loss, args=(blur,),
             ftol=_TOLERANCE, xtol=_TOLERANCE, max_nfev=200,
         ).x  # fmt: skip
+        scaled = _centred(system, scaled, spread, depends)
+        scatter = 1.4826 * float(np.median(np.abs(residuals(scaled, 1.0)[:rows])))
+    noise = noise * blur
     logs = prior + scaled * spread
     said, by_log = _derivatives(predicted, logs, depends, groups)
     off = (said - measured) / noise
     jacobian = by_log / noise[:, None]
     weight = np.minimum(1.0, _ROBUST / np.maximum(np.abs(off), 1e-12))
     precision = jacobian.T @ (jacobian * weight[:, None]) + np.diag(spread**-2.0)
-    covariance = np.linalg.inv(precision)
+    covariance: Array = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     leverage = weight * np.einsum("rp,pq,rq->r", jacobian, covariance, jacobian)
-    return Fit(observations, logs, covariance, said, measured - said, by_log, weight, leverage)
+    return Fit(observations, logs, covariance, said, measured - said, noise, by_log, weight, leverage)
+
+
+def _centred(system: System, scaled: Array, spread: Array, depends: Flags) -> Array:
+    """The same predictions, more probable: by what all labels of an effect differ from 1 alike, the demands
+    that it multiplies differ from what was believed. A search among many rows does not see that far."""
+    names, seen = [one.name for one in system.parameters], depends.any(axis=0)
+    shifts = []
+    for effect in system.effects:
+        of = np.array([name in effect.of or name.partition("[")[0] in effect.of for name in names]) & seen
+        labels = np.array([name.startswith(f"{effect.name}[") for name in names]) & seen
+        if labels.sum() > 1:
+            shifts.append((labels.astype(float) - of) / spread)
+    if not shifts:
+        return scaled
+    along: Array = np.stack(shifts, axis=1)
+    return scaled - along @ np.linalg.lstsq(along, scaled)[0]
 
 
 def _depends(predicted: Callable[[Array], Array], logs: Array, far: Array) -> Flags:

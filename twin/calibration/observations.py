@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from twin.core.configuration import Configuration
+from twin.core.columns import Columns
+from twin.core.configuration import Configuration, Platform
 from twin.core.fields import fields_of
 from twin.queueing.network import Array
 from twin.systems.model import Batch, System
+from twin.systems.transfer import is_rated, transfer
 
 Places = npt.NDArray[np.int64]
 _COLUMNS = tuple(field.name for field in fields_of(Configuration))
@@ -101,6 +104,22 @@ class Observations:
         """Which configuration each row measures."""
         place = {one.configuration_id: at for at, one in enumerate(self.configurations)}
         return np.array([place[row.configuration.configuration_id] for row in self.rows], dtype=np.int64)
+
+    @cached_property
+    def reference(self) -> Platform | None:
+        """The machine that most rows were measured on, of those that others can be compared with."""
+        counted = Counter(row.configuration.platform for row in self.rows)
+        rated = Counter({platform: rows for platform, rows in counted.items() if is_rated(platform)})
+        return next((platform for platform, _ in (rated or counted).most_common(1)), None)
+
+    def batch(self, reference: Platform | None) -> Batch:
+        """The configurations, on machines that differ from this one by their ratings."""
+        columns = Columns.of(self.configurations)
+        return Batch(columns, None if reference is None else transfer(columns, reference))
+
+    def with_effects(self) -> Observations:
+        """Of a system that has a parameter for each product and machine among the rows."""
+        return Observations(self.system.seen_in(Columns.of(self.configurations)), self.rows)
 
     @cached_property
     def values(self) -> Array:

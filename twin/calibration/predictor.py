@@ -92,7 +92,7 @@ class AnalyticPredictor:
         target, calibration = system.target(metric), self.calibration(system)
         if target is None or not calibration.demands:
             return {}
-        physics = Physics(system, Batch(columns, _moved(columns, calibration)))
+        physics = Physics(calibration.seen(system), Batch(columns, _moved(system, columns, calibration)))
         steps = np.vstack([np.zeros(len(calibration.demands)), _STEP * np.eye(len(calibration.demands))])
         at, *moved = target.to_scale(physics.at_each(calibration.logs + steps)[metric])[:, 0]
         slopes = (np.array(moved) - at) / _STEP
@@ -101,7 +101,8 @@ class AnalyticPredictor:
     def fitted(self, system: System, columns: Columns) -> tuple[Batch, Demands]:
         """Configurations of one system with the demands that its physics has for them."""
         calibration = self.calibration(system)
-        return Batch(columns, _moved(columns, calibration)), demands_of(system, calibration.logs)
+        moved = _moved(system, columns, calibration)
+        return Batch(columns, moved), demands_of(calibration.seen(system), calibration.logs)
 
     def foretell(self, system: System, columns: Columns, metric: str) -> Foretold:
         """Of configurations of one system."""
@@ -109,7 +110,7 @@ class AnalyticPredictor:
         if target is None:
             return Foretold.none(columns.size, None, f"the model of {system.name} does not tell {metric}")
         calibration = self.calibration(system)
-        moved = _moved(columns, calibration)
+        moved = _moved(system, columns, calibration)
         excuses = np.array(system.excuses(Batch(columns)), dtype=object)
         for further in (moved.excuses, _by_family(columns, calibration, _too_far(system))):
             excuses = np.where(without_text(excuses), further, excuses)
@@ -138,7 +139,9 @@ class AnalyticPredictor:
         known = np.isfinite(value) & np.isfinite(doubt)
         inapplicable = f"{target.metric} does not apply to this configuration"
         reasons = _by_family(columns, calibration, outside)
-        if not calibration.rows and system.parameters:
+        if calibration.rows:
+            _tell_unseen(system, columns, calibration, reasons)
+        elif system.parameters:
             reasons[:] = _NEVER_MEASURED
         return Foretold(
             target=target,
@@ -196,10 +199,23 @@ def by_system(columns: Columns) -> list[tuple[System, Codes]]:
     ]
 
 
-def _moved(columns: Columns, calibration: Calibration) -> Transfer:
+def _moved(system: System, columns: Columns, calibration: Calibration) -> Transfer:
     if calibration.reference is None:
         return Transfer.none(columns.size)
-    return transfer(columns, calibration.reference)
+    moved = transfer(columns, calibration.reference)
+    for effect in system.effects:
+        if effect.between_machines:
+            moved = moved.measured(calibration.has_rows_of(effect, columns))
+    return moved
+
+
+def _tell_unseen(system: System, columns: Columns, calibration: Calibration, reasons: Texts) -> None:
+    """Products and machines that no row has, beside what else lies outside."""
+    for effect in {one.columns: one for one in system.effects}.values():
+        labels = columns.texts(*effect.columns)
+        for at in np.flatnonzero(~calibration.has_rows_of(effect, columns)):
+            said = f"{'/'.join(effect.columns)} = {labels[at]} (no row has it)"
+            reasons[at] = said if reasons[at] is None else f"{reasons[at]}; {said}"
 
 
 _Compared = Callable[[Columns, Domain], Texts]

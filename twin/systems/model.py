@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from string import Formatter
@@ -38,6 +38,53 @@ def write_times(group: str) -> tuple[Parameter, ...]:
         Parameter(f"{group}[{kind}]", "ms", disk["write_ms"], disk["doubt"], disk["source"])
         for kind, disk in ratings()["log_disk"].items()
     )
+
+
+# what tells one machine from another; how many of its processors are online is the physics' business
+MACHINE = ("machine", "mhz")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a product or a machine differs by from the others: a factor for every label that the rows have,
+    fitted around 1. The spread says how much labels differ, so a label of few rows keeps to the others and
+    one that no row has is like any of them, with that doubt."""
+
+    name: str
+    # the demands that the factor multiplies; `force_ms` stands for all that are called `force_ms[...]`
+    of: tuple[str, ...]
+    # a label is the value of these columns, joined by a slash
+    columns: tuple[str, ...]
+    spread: float
+    source: str
+    # of a machine that no row has, the transfer's doubt says the same already
+    between_machines: bool = False
+
+    def factors(self, batch: Batch, demands: Demands) -> Array:
+        absent = 1.0 if self.between_machines else demands[self.parameter(_ANOTHER).name]
+        return demands.by(self.name, batch, *self.columns, absent=absent)
+
+    @property
+    def of_another(self) -> tuple[Parameter, ...]:
+        return () if self.between_machines else (self.parameter(_ANOTHER),)
+
+    def of_labels(self, columns: Columns) -> tuple[Parameter, ...]:
+        """One for each label, in their order. What all have in common is what an only label tells: it has
+        nothing to differ from."""
+        labels, codes = columns.labels(*self.columns)
+        found = sorted(labels[code] for code in set(codes.tolist()))
+        if len(found) == 1:
+            return (replace(self.parameter(found[0]), spread=_FIXED, source="the only one"),)
+        return tuple(self.parameter(label) for label in found)
+
+    def parameter(self, label: str) -> Parameter:
+        return Parameter(f"{self.name}[{label}]", "", 1.0, self.spread, self.source)
+
+
+# the label of what no row tells of
+_ANOTHER = "(another)"
+# of a parameter that is as good as a constant
+_FIXED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -144,6 +191,8 @@ class System:
     targets: tuple[Target, ...]
     parameters: tuple[Parameter, ...]
     evaluate: Callable[[Batch, Demands], Evaluation]
+    # how products and machines differ; fits have parameters for those that the rows have
+    effects: tuple[Effect, ...] = ()
     # what the physics does not cover; the first that applies is told
     refusals: tuple[Refusal, ...] = ()
     # the part of a family that each configuration belongs to, where errors are told by part
@@ -177,6 +226,12 @@ class System:
 
     def target(self, metric: str) -> Target | None:
         return next((one for one in self.told if one.metric == metric), None)
+
+    def seen_in(self, columns: Columns) -> System:
+        """With a parameter for each product and machine that some configurations have."""
+        known = {one.name for one in self.parameters}
+        found = (one for effect in self.effects for one in effect.of_labels(columns) if one.name not in known)
+        return replace(self, parameters=(*self.parameters, *found))
 
     def at_priors(self) -> Demands:
         return Demands({one.name: one.prior for one in self.parameters})

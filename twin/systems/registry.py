@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twin.systems import broker, cluster, generic, hub, pubsub, request_reply, zos
+from twin.systems import broker, cluster, generic, hub, messaging, pubsub, zos
 from twin.systems.model import System
 
 SYSTEMS: tuple[System, ...] = (
@@ -11,7 +11,7 @@ SYSTEMS: tuple[System, ...] = (
     pubsub.SYSTEM,
     cluster.SYSTEM,
     zos.SYSTEM,
-    request_reply.SYSTEM,
+    messaging.SYSTEM,
     generic.SYSTEM,
 )
 BY_FAMILY: dict[str, System] = {family: system for system in SYSTEMS for family in system.families}

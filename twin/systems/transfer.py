@@ -5,7 +5,7 @@ The doubts are stated, not fitted: no report measures one workload on two machin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -15,7 +15,7 @@ import yaml
 
 from twin.core.columns import Codes, Columns, Texts
 from twin.core.configuration import Platform
-from twin.queueing.network import Array
+from twin.queueing.network import Array, Flags
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Transfer:
     def none(cls, size: int) -> Transfer:
         return cls(np.ones(size), np.ones(size), np.zeros(size), np.full(size, None, dtype=object))
 
+    def measured(self, where: Flags) -> Transfer:
+        """Without doubt or excuse for machines whose own rows say what a rating leaves open."""
+        excuses = self.excuses.copy()
+        excuses[where] = None
+        return replace(self, doubt=np.where(where, 0.0, self.doubt), excuses=excuses)
+
     def only(self, rows: Codes) -> Transfer:
         return Transfer(self.cpu[rows], self.network[rows], self.doubt[rows], self.excuses[rows])
 
@@ -39,6 +45,10 @@ class Transfer:
 _COMPARED = ("os", "machine", "cpus", "mhz", "specint_rate95", "lspr_itr", "network_mbps")
 # the makers' measurements first, the clock last
 _RATINGS = ("lspr_itr", "specint_rate95", "mhz")
+
+
+def is_rated(platform: Platform) -> bool:
+    return any(_per_processor(platform, name) for name in _RATINGS)
 
 
 def transfer(columns: Columns, reference: Platform) -> Transfer:
