@@ -25,7 +25,13 @@ Group = tuple[str, str]
 @dataclass(frozen=True)
 class Data:
     """`rows` is the training set by configuration_id; `figures` are the measurements that it was made
-    from."""
+    from.
+
+    Every figure counts once, of a report or of a harness, old or new. Nothing is weighted by its source: each
+    system is fitted on the rows of its own families, so a long table says nothing about what it does not
+    measure, and a row far off counts for less whoever measured it. The regressor alone sees all families at
+    once, and the hybrid takes it only where it is clearly better.
+    """
 
     rows: pd.DataFrame
     figures: tuple[Observation, ...]

@@ -26,6 +26,9 @@ PRIOR_SPREAD = np.array([1.0, 1.0, 0.5, 0.7, 0.5])
 # a row this many standard deviations off counts for less: a misprint must not bend its neighbours
 _GROSS = 3.0
 _FEWEST_ROWS = 10
+# Rows that decide how strong the parts are: five numbers need no more, and each try costs the cube of them.
+# All rows take part in the correction itself.
+_ENOUGH_ROWS = 1_000
 # in spreads of the training rows: a neighbour in the same table, not in one of another message size
 _NEAR = 0.75
 
@@ -55,7 +58,11 @@ class Residual:
         numbers, kinds = distances(rows, rows, scale)
         if parameters is None:
             usual = _GROSS * np.maximum(noise, 1.4826 * np.median(np.abs(residuals)))
-            parameters = _likeliest(np.clip(residuals, -usual, usual), noise, numbers, kinds)
+            some = np.linspace(0, rows.size - 1, min(rows.size, _ENOUGH_ROWS)).astype(int)
+            among = np.ix_(some, some)
+            parameters = _likeliest(
+                np.clip(residuals, -usual, usual)[some], noise[some], numbers[among], kinds[among]
+            )
         own: Array = noise * np.exp(parameters[4])
         own = own * np.maximum(1.0, np.abs(residuals) / (_GROSS * np.sqrt(own**2 + _variance(parameters))))
         covariance = _kernel(numbers, kinds, parameters) + np.diag(own**2)
