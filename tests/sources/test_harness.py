@@ -260,7 +260,7 @@ def test_a_measurement_file_gives_a_figure_for_each_row(read):
     first, second = interpret_harness(document.figures)
     assert (first.metric, first.value, second.value) == ("throughput_msgs_per_s", 1200.5, 1300)
     assert (first.origin.column_header, first.origin.line) == ("value", 2)
-    assert (first.published_at, first.exam_group) == (date(2024, 5, 6), "mine")
+    assert (first.published_at, first.exam_group) == (date(2024, 5, 6), "IBM MQ on box")
     assert first.configuration.workload.clients == 8
 
 

@@ -20,6 +20,7 @@ from twin.sources.harness.format import EXAM_GROUP, METRIC, PUBLISHED_AT, Cell, 
 from twin.sources.harness.sidecar import Sidecar
 
 _VALUE = "value"
+_PLATFORM = ("product", "machine")
 _DATES = (PUBLISHED_AT, "measured_at")
 _COLUMNS = {*KNOWN, *MEASUREMENTS.columns, *_DATES}
 
@@ -71,7 +72,16 @@ def _row(line: int, cells: list[str], header: list[str], sidecar: Sidecar) -> Ha
     if problem or measured_on is None:
         return HarnessRow(line, kept, problem=problem)
     keys = {name: told[name] for name in told if name in KNOWN or name in (METRIC, EXAM_GROUP)}
-    return HarnessRow(line, kept, {**sidecar.configuration, **keys, PUBLISHED_AT: measured_on.isoformat()})
+    said = {**sidecar.configuration, **keys}
+    return HarnessRow(line, kept, {**_group(said), **said, PUBLISHED_AT: measured_on.isoformat()})
+
+
+def _group(said: Mapping[str, str]) -> dict[str, str]:
+    """Rows that do not say what they belong to belong to their product on their machine: a table may have
+    many of both, and what is to be foretold of such a table is one of them."""
+    if {*_PLATFORM} <= {*said}:
+        return {EXAM_GROUP: " on ".join(said[name] for name in _PLATFORM)}
+    return {}
 
 
 def _problem(
