@@ -49,17 +49,10 @@ def findings_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[
     return spark.createDataFrame(rows, spark_schema(FINDINGS))
 
 
-def verdict_of(
-    settings: Settings,
-    table: Table,
-    frame: DataFrame,
-    laws: tuple[Law, ...],
-    columns: Collection[str] | None = None,
-) -> str:
-    """`passed`, or the rules that the table as a whole breaks. Columns that the measurements have were
-    checked there: here only the keys, the table's own columns (or those given, where the others are empty)
-    and the laws are."""
-    results = _run(settings, table, frame, laws, own_rules(table, columns))
+def verdict_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]) -> str:
+    """`passed`, or the rules that the table as a whole breaks. Its columns were checked where they came from:
+    here only its keys, its own derived columns and the laws are."""
+    results = _run(settings, table, frame, laws, own_rules(table))
     broken = [result.expectation_config.meta["rule"] for result in results if not result.success]
     return f"broken: {', '.join(broken)}" if broken else PASSED
 

@@ -18,21 +18,25 @@ _SILENT_DAYS = 730
 _ALIKE = 5
 
 
+# a view of the samples that have just come; the columns' rules need their extremes only
+NEW_SAMPLES = "new_samples"
+
+
 def sample_laws(told: int) -> tuple[Law, ...]:
-    """`told`: how many samples the runs of the batch say they have."""
+    """`told`: how many samples the runs of the ingestion say they have."""
     return (
         Law(
             "samples_complete",
             "error",
             "There are as many samples as the runs have intervals",
-            f"SELECT count(*) AS samples FROM {{batch}} HAVING count(*) <> {told}",
+            f"SELECT count(*) AS samples FROM {NEW_SAMPLES} HAVING count(*) <> {told}",
         ),
         Law(
             "interval_total",
             "warning",
             "Rate x length of an interval is the messages of the interval",
-            """
-    SELECT source_id, document_id, line FROM {batch}
+            f"""
+    SELECT source_id, document_id, line FROM {NEW_SAMPLES}
     WHERE abs(rate_msgs_per_s * interval_s - messages) > greatest(0.01 * messages, 1)
     """,
         ),

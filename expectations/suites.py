@@ -25,10 +25,10 @@ def suite(table: Table, laws: tuple[Law, ...], only: Collection[str] | None = No
     return ExpectationSuite(name=table.name, expectations=[*rules, *(_law_rule(law) for law in laws)])
 
 
-def own_rules(table: Table, columns: Collection[str] | None = None) -> set[str]:
-    """Those of columns that the measurements do not have, or of these alone of them."""
-    wanted = {*(columns or table.columns)} - {*MEASUREMENTS.columns}
-    fields = [field for field in table.fields if field.name in wanted]
+def own_rules(table: Table) -> set[str]:
+    """Those of columns that the measurements do not have: they were checked there."""
+    known = set(MEASUREMENTS.columns)
+    fields = [field for field in table.fields if field.name not in known]
     named = {rule.meta["rule"] for field in fields for rule in _field_rules(field)}
     return {TABLE_RULE, *(f"{name}_unique" for name in table.key), *named}
 

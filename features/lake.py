@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction
     from filelock import FileLock
+    from pyarrow.parquet import FileMetaData
     from pyspark.sql import DataFrame, SparkSession
 
 _FINGERPRINT = "brokertwin.fingerprint"
@@ -254,14 +255,21 @@ class Lake:
         """Some files of a table."""
         return self._read(table, spark, [f"{self.uri(table)}/{file.path}" for file in files])
 
-    def columns_of(self, table: Table, files: Sequence[DataFile]) -> set[str]:
-        """Columns that some files have, told by the files."""
+    def extremes(self, table: Table, files: Sequence[DataFile]) -> pa.Table:
+        """Of each file a row with the least and one with the greatest value of every column, and one that is
+        empty where the file has a gap: what its footer tells. A range that these keep is kept by all rows."""
+        import pyarrow as pa
         from pyarrow import parquet
         from pyarrow.fs import FileSystem
 
         system, root = FileSystem.from_uri(self.uri(table))
-        paths = (f"{root}/{file.path}" for file in files)
-        return {name for path in paths for name in parquet.read_schema(path, filesystem=system).names}
+        footers = [parquet.read_metadata(f"{root}/{file.path}", filesystem=system) for file in files]
+        rows = [
+            dict(file.parts) | row
+            for file, told in zip(files, footers, strict=True)
+            for row in _told_by(told)
+        ]
+        return pa.Table.from_pylist(rows, arrow_schema(table))
 
     def pandas(self, table: Table, version: int | None = None) -> pd.DataFrame:
         """The table without a JVM, in a stable order."""
@@ -302,7 +310,7 @@ class Lake:
         if current is None:
             return None
         files = pa.table(current.get_add_actions(flatten=True))
-        return sum(files["num_records"].to_pylist())
+        return sum(int(rows) for rows in files["num_records"].to_pylist())
 
     def written(self, table: Table) -> Written:
         """The last commit of a table."""
@@ -338,6 +346,22 @@ class Lake:
                 written = DataFile(f"{folder}/{info.base_name}", info.size, rows, {})
                 actions.append(_add_action(written, int(info.mtime_ns // 1_000_000)))
         return actions
+
+
+def _told_by(footer: FileMetaData) -> tuple[dict[str, Any], ...]:
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    gaps: dict[str, Any] = {}
+    for group in range(footer.num_row_groups):
+        for at in range(footer.num_columns):
+            column = footer.row_group(group).column(at)
+            name, told = column.path_in_schema, column.statistics
+            if told.has_min_max:
+                least[name] = min(least.get(name, told.min), told.min)
+                greatest[name] = max(greatest.get(name, told.max), told.max)
+            if told.null_count:
+                gaps[name] = None
+    return least, greatest, least | gaps
 
 
 def _add_action(file: DataFile, modified_ms: int = 0) -> AddAction:

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from expectations.gate import PASSED, findings_of, verdict_of
-from expectations.run_laws import RUN_LAWS, sample_laws
+from expectations.run_laws import NEW_SAMPLES, RUN_LAWS, sample_laws
 from features.schemas import spark_schema
 from twin.core.tables import RUNS, SAMPLES
 
@@ -109,4 +109,5 @@ def sample(line, **changes):
 def test_samples_are_judged_as_a_whole(settings, spark, fault, told, verdict):
     rows = [sample(1), sample(2, **fault)]
     frame = spark.createDataFrame(rows, spark_schema(SAMPLES))
+    frame.createOrReplaceTempView(NEW_SAMPLES)
     assert verdict_of(settings, SAMPLES, frame, sample_laws(told)) == verdict

@@ -149,6 +149,17 @@ def test_a_new_column_rewrites_nothing(take, archive, monkeypatch, spark):
     assert set(lake.arrow(wider).column("jitter_ms").to_pylist()) == {None}
 
 
+def test_the_extremes_of_files_stand_for_all_their_rows(take, archive, spark, settings):
+    lake, _ = take
+    found = read_archive(spark, lake.uri(SAMPLES), archive(one=log(1000), two=log(50, 2)), "b")
+    extremes = lake.extremes(SAMPLES, found.samples)
+    rates = [rate for rate in extremes["rate_msgs_per_s"].to_pylist() if rate is not None]
+    assert (min(rates), max(rates)) == (50.0, 1020.0)
+    assert set(extremes["tool"].to_pylist()) == {"mqcph"}
+    assert None not in extremes["document_id"].to_pylist()
+    assert set(extremes["latency_p99_ms"].to_pylist()) == {None}
+
+
 def test_small_files_are_put_together_and_old_samples_go_while_their_runs_stay(take, archive):
     lake, taken = take
     for at in range(3):
