@@ -22,6 +22,7 @@ for _command in (
     data.ingest,
     data.export,
     data.quality,
+    data.tidy,
     model.calibrate,
     learning.train,
     learning.backtest,

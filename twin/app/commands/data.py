@@ -149,3 +149,25 @@ def quality(as_json: AsJson = False) -> None:
         f"{errors} errors, {len(findings) - errors} warnings; as a page: {summary_page(settings)}",
         soft_wrap=True,
     )
+
+
+def tidy(
+    keep_months: Annotated[
+        int | None,
+        typer.Option(min=1, help="Remove samples measured more months ago; all are kept when left out."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the interval samples together in fewer files, and delete files that nothing needs any more. What
+    runs amount to is kept for ever."""
+    from features.lake import Lake
+    from twin.app.archiving import tidy as tidy_samples
+
+    lake = Lake(Settings.from_environment())
+    with lake.exclusive():
+        told = tidy_samples(lake, keep_months)
+    if as_json:
+        print(json.dumps(told))
+    else:
+        for name, count in told.items():
+            out.print(f"{name.replace('_', ' ')}: {count}", highlight=False)
