@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,16 +30,18 @@ def train(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train on the newest tables, examine on configurations that were not seen, register as challenger, and
-    promote to champion if expectations passed and the median error is not more than 5% larger."""
+    """Train on all that was ingested, examine on configurations that were not seen, register as challenger,
+    and promote to champion if expectations passed and the median error is not more than 5% larger."""
     from features.lake import BadPredicate, NoSuchTable
     from training.training import NothingToLearn, headline
     from training.training import train as train_model
 
+    settings = Settings.from_environment()
     with err.status("training") if err.is_terminal else nullcontext() as status:
         try:
+            _follow_figures(settings)
             trained = train_model(
-                Settings.from_environment(),
+                settings,
                 where,
                 tune,
                 (lambda what: status.update(what)) if status else lambda _: None,
@@ -88,12 +90,14 @@ def backtest(
         fail(2, f"{protocol!r} is none of {', '.join(PROTOCOLS)}")
     if chart is not None and chart.suffix.lower() not in FORMATS:
         fail(2, f"{chart} is none of {', '.join(FORMATS)}")
+    settings = Settings.from_environment()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("fitting without each fold", total=None)
         try:
+            _follow_figures(settings)
             exam = run_backtest(
-                Settings.from_environment(),
+                settings,
                 protocol,
                 hold_out,
                 chart,
@@ -116,6 +120,18 @@ def backtest(
         out.print(_scores_grid(target, scores))
     if chart is not None:
         out.print(f"chart: {chart}", soft_wrap=True)
+
+
+def _follow_figures(settings: Settings) -> None:
+    """Whatever was ingested or corrected since the feature tables were built is in them afterwards."""
+    from features.lake import Lake
+    from twin.app.pipeline import NothingToDo, build_features
+    from twin.core.tables import FIGURES
+
+    # without any figures there is nothing to start Spark for
+    Lake(settings).version(FIGURES)
+    with suppress(NothingToDo):
+        build_features(settings)
 
 
 def _scores_grid(target: str, scores: dict[str, Any]) -> Grid:
