@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import psutil
 import pytest
 
+from features.lake import Lake
 from features.session import on_this_machine
+from twin.app import archiving
 from twin.app.services import family
+from twin.core.settings import Settings
 from twin.core.tables import RUNS, SAMPLES
 
 from .benchmarks.archive import generate
@@ -54,23 +54,25 @@ def archive(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def local(archive, tmp_path_factory):
+def local(archive, tmp_path_factory, spark):
     """What one machine makes of it."""
-    out = tmp_path_factory.mktemp("local")
-    clean = {name: value for name, value in os.environ.items() if name != "TWIN_SPARK_MASTER"}
-    subprocess.run(
-        [sys.executable, JOB, archive, out], env=clean | {"TWIN_HOME": str(out / "home")}, check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return tables(out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TWIN_HOME", str(tmp_path_factory.mktemp("local")))
+        patch.setattr(archiving, "_verdict", lambda *_: "not asked")
+        settings = Settings.from_environment()
+        lake = Lake(settings)
+        archiving.take_runs(settings, lake, spark, sorted(archive.glob("*.log")))
+    return by_key(*(lake.pandas(table) for table in (SAMPLES, RUNS)))
 
 
-def tables(out):
-    """By key; which ingestion brought a row is its own affair."""
-    own = ("batch", "ingested_at")
-    samples = pd.read_parquet(out / "samples.parquet").set_index(list(SAMPLES.key))
-    runs = pd.read_parquet(out / "runs.parquet").drop(columns=list(own)).set_index(list(RUNS.key))
-    return samples, runs
+def left_in(out):
+    return by_key(*(pd.read_parquet(out / f"{table.name}.parquet") for table in (SAMPLES, RUNS)))
+
+
+def by_key(samples, runs):
+    """Which ingestion brought a run is its own affair."""
+    runs = runs.drop(columns=["batch", "ingested_at"])
+    return samples.set_index(list(SAMPLES.key)), runs.set_index(list(RUNS.key))
 
 
 def assert_same(found, expected):
@@ -80,7 +82,7 @@ def assert_same(found, expected):
 
 def test_a_cluster_makes_the_same_rows_and_keys(spark_cluster, archive, local, tmp_path):
     finished(spark_cluster.drive(tmp_path / "home", JOB, archive, tmp_path), 180)
-    found = tables(tmp_path)
+    found = left_in(tmp_path)
     assert [len(one) for one in found] == [40_000, len(local[1])]
     assert_same(found, local)
 
@@ -97,7 +99,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(spark_cluster, archive, l
     spark_cluster.kill(killed)
     (tmp_path / "go").touch()
     finished(driver, 180)
-    assert_same(tables(tmp_path), local)
+    assert_same(left_in(tmp_path), local)
 
 
 @pytest.mark.parametrize(

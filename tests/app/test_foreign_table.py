@@ -14,13 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from features.lake import Lake
-from tests.foreign_table import MACHINES, PRODUCTS, table
 from training.dataset import Data
 from training.registry import champion_model
 from twin.app.cli import app
 from twin.core.configuration import Configuration
 from twin.core.prediction import Prediction
 from twin.core.settings import Settings
+
+from ..foreign_table import MACHINES, PRODUCTS, table
 
 ROWS = 300
 HELD_BACK = 100

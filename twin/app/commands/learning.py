@@ -124,12 +124,13 @@ def backtest(
 
 def _follow_figures(settings: Settings) -> None:
     """Whatever was ingested or corrected since the feature tables were built is in them afterwards."""
-    from features.lake import Lake
+    from features.lake import Lake, NoSuchTable
     from twin.app.pipeline import NothingToDo, build_features
-    from twin.core.tables import FIGURES
+    from twin.core.tables import FIGURES, RUNS
 
-    # without any figures there is nothing to start Spark for
-    Lake(settings).version(FIGURES)
+    lake = Lake(settings)
+    if lake.rows(FIGURES) is None and lake.rows(RUNS) is None:
+        raise NoSuchTable("nothing has been ingested yet")
     with suppress(NothingToDo):
         build_features(settings)
 
