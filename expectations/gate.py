@@ -34,13 +34,20 @@ class SuiteCannotRun(Exception):
     """An expectation raised instead of answering, or the frame is not the table it is meant to be."""
 
 
-def findings_of(settings: Settings, table: Table, frame: DataFrame, laws: tuple[Law, ...]) -> DataFrame:
-    """Validate `frame` as `table`, build the Data Docs, return the findings."""
+def findings_of(
+    settings: Settings,
+    table: Table,
+    frame: DataFrame,
+    laws: tuple[Law, ...],
+    only: Collection[str] | None = None,
+) -> DataFrame:
+    """Validate `frame` as `table`, build the Data Docs, return the findings; with `only`, of the laws and
+    these rules."""
     spark = frame.sparkSession
     by_name = {law.name: law for law in laws}
     frame.persist()
     try:
-        failed = [result for result in _run(settings, table, frame, laws) if not result.success]
+        failed = [result for result in _run(settings, table, frame, laws, only) if not result.success]
         rules = {result.expectation_config.meta["rule"] for result in failed}
         rows = [row for rule in rules & by_name.keys() for row in _rows_of_law(by_name[rule], frame)]
         rows += _rows_of_column_rules(table, rules - by_name.keys(), frame)

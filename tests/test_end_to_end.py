@@ -21,9 +21,10 @@ from typer.testing import CliRunner
 from features.lake import Lake
 from twin.app.cli import app
 from twin.core.settings import Settings
-from twin.core.tables import TABLES
+from twin.core.tables import RUNS, SAMPLES, TABLES
 
-IN_LAKE = [table for table in TABLES.values() if table.layer != "file"]
+# no run of a harness ships with the platform
+IN_LAKE = [table for table in TABLES.values() if table.layer != "file" and table not in (SAMPLES, RUNS)]
 
 
 @pytest.fixture(scope="module")

@@ -240,17 +240,20 @@ def _validated(settings: Settings, lake: Lake, spark: SparkSession) -> list[Writ
     from expectations.gate import findings_of
     from expectations.laws import MEASUREMENT_LAWS, RESIDUAL_LAWS
     from expectations.run_laws import RUN_LAWS
+    from expectations.suites import own_rules
     from features.lake import NoSuchTable
     from features.silver import interpreted, measured, split
     from twin.app.calibration import calibrate_lake
 
     found, meant = [], []
-    for table, laws, meaning in ((FIGURES, (), interpreted), (RUNS, RUN_LAWS, measured)):
+    # what a run shares with its measurements is checked there
+    parts = ((FIGURES, (), None, interpreted), (RUNS, RUN_LAWS, own_rules(RUNS), measured))
+    for table, laws, rules, meaning in parts:
         try:
             rows = lake.spark(table, spark)
         except NoSuchTable:
             continue
-        found.append(findings_of(settings, table, rows, laws))
+        found.append(findings_of(settings, table, rows, laws, rules))
         meant.append(meaning(rows))
     candidates = reduce(DataFrame.unionByName, meant).persist()
     found.append(findings_of(settings, MEASUREMENTS, candidates, MEASUREMENT_LAWS))
