@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -40,6 +41,7 @@ USER = "admin"
 _API_SERVER = "api-server"
 # one Spark session at a time: each takes as many cores as there are
 _POOLS = {"spark": 1}
+_TRIES, _PAUSE_S = 3, 1.0
 
 
 class AirflowFailed(Exception):
@@ -74,10 +76,11 @@ class Airflow:
             time.sleep(1)
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
-        """Start a run; returns its id."""
-        answer = self._http.post(f"/dags/{dag_id}/dagRuns", json={"logical_date": None, "conf": conf or {}})
-        answer.raise_for_status()
-        return str(answer.json()["dag_run_id"])
+        """Start a run; returns its id. It is ours, so that asking again starts no second one."""
+        run_id = f"manual__{datetime.now(UTC).isoformat()}"
+        asked = {"dag_run_id": run_id, "logical_date": None, "conf": conf or {}}
+        self._ask("POST", f"/dags/{dag_id}/dagRuns", json=asked)
+        return run_id
 
     def runs(self, dag_id: str) -> list[dict[str, Any]]:
         """The latest hundred, newest first."""
@@ -110,7 +113,7 @@ class Airflow:
         known = {pool["name"] for pool in self._all("/pools", "pools")}
         for name, slots in _POOLS.items():
             if name not in known:
-                self._http.post("/pools", json={"name": name, "slots": slots}).raise_for_status()
+                self._ask("POST", "/pools", json={"name": name, "slots": slots})
 
     def _all(self, path: str, key: str, **params: Any) -> list[dict[str, Any]]:
         """All pages: Airflow gives out a hundred at a time."""
@@ -122,18 +125,24 @@ class Airflow:
                 return found
 
     def _get(self, path: str, **params: Any) -> Any:
-        """Asked again after a timeout: while processes die and come back an answer may take long, and asking
-        twice changes nothing."""
-        for last in (False, False, True):
+        return self._ask("GET", path, params=params).json()
+
+    def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
+        """Asked again after a timeout or an error of the server: its processes share one embedded database,
+        where one may wait for another in vain. A conflict is what an answer that was lost has made."""
+        for last in (*[False] * _TRIES, True):
             require_alive(self._running)
             try:
-                answer = self._http.get(path, params=params)
-                break
+                answer = self._http.request(method, path, **content)
+                if last or answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
+                    break
             except httpx.TimeoutException:
                 if last:
                     raise
-        answer.raise_for_status()
-        return answer.json()
+            time.sleep(_PAUSE_S)
+        if not (method == "POST" and answer.status_code == httpx.codes.CONFLICT):
+            answer.raise_for_status()
+        return answer
 
 
 @contextmanager
@@ -249,8 +258,9 @@ def airflow_environment(settings: Settings, port: int) -> dict[str, str]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords_file(settings)),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address(port)}/execution/",
-        # who writes waits for the others: the default of five seconds is too short on a busy machine
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=60",
+        # Who writes waits for the others: the default of five seconds is too short on a busy machine. The API
+        # server may wait for itself, and answers nobody meanwhile: tasks ask it five times in half a minute.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=15",
         "AIRFLOW__API__BASE_URL": address(port),
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": _jwt_secret(home / "jwt_secret"),
