@@ -299,6 +299,14 @@ class Lake:
         ordered = rows.select(list(table.columns)).cast(schema)
         return ordered.sort_by([(name, "ascending") for name in table.key])
 
+    def columns(self, table: Table, *names: str) -> list[dict[str, Any]]:
+        """Some columns of a table, in any order, without reading the others; nothing of one never written."""
+        current = self._existing(table)
+        if current is None:
+            return []
+        rows: list[dict[str, Any]] = current.to_pyarrow_table(columns=list(names)).to_pylist()
+        return rows
+
     def version(self, table: Table) -> int:
         return int(self.delta(table).version())
 

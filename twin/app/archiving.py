@@ -17,7 +17,6 @@ from twin.core.settings import Settings
 from twin.core.tables import DOCUMENTS, RUNS, SAMPLES
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from features.archive import Archived
@@ -48,14 +47,17 @@ def take_runs(
     from features.archive import read_archive
     from features.bronze import rows_frame
 
-    _undo_half_done(lake)
+    before = lake.columns(RUNS, "batch", "document_id", "document_sha256", "description_sha256")
+    _undo_half_done(lake, {run["batch"] for run in before})
     distinct, twice = _distinct(files)
     batch = uuid.uuid4().hex
-    archived = read_archive(spark, lake.uri(SAMPLES), distinct, batch, _known(lake), source)
+    contents = {(run["document_sha256"], run["description_sha256"]) for run in before}
+    archived = read_archive(spark, lake.uri(SAMPLES), distinct, batch, contents, source)
     known = sorted([*archived.known, *map(str, twice)])
     if not len(archived.runs):
         return Taken(refused=dict(archived.refused), known=known)
-    _forget_earlier(lake, archived.runs, batch)
+    new = {*archived.runs["document_sha256"].to_pylist()}
+    _forget(lake, {run["document_id"] for run in before if run["document_sha256"] in new}, batch)
     verdict = None
     if archived.samples:
         lake.append(SAMPLES, archived.samples, batch)
@@ -82,26 +84,12 @@ def tidy(lake: Lake, keep_months: int | None = None, today: date | None = None) 
     }
 
 
-def _undo_half_done(lake: Lake) -> None:
+def _undo_half_done(lake: Lake, finished: set[str]) -> None:
     """Runs are written after their samples: samples without are those of a work that was killed."""
     batch = lake.last_batch(SAMPLES)
-    if batch is not None and batch not in _column(lake, "batch"):
+    if batch is not None and batch not in finished:
         _LOG.warning("samples of an ingestion that was not finished are taken back")
         lake.undo(SAMPLES, batch)
-
-
-def _known(lake: Lake) -> set[tuple[str, str | None]]:
-    return {*zip(_column(lake, "document_sha256"), _column(lake, "description_sha256"), strict=True)}
-
-
-def _column(lake: Lake, name: str) -> list[str]:
-    from features.lake import NoSuchTable
-
-    try:
-        values: list[str] = lake.arrow(RUNS)[name].to_pylist()
-    except NoSuchTable:
-        return []
-    return values
 
 
 def _distinct(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
@@ -131,13 +119,10 @@ def _digest(file: Path) -> str:
     return f"{file.parent}/{digest.hexdigest()}"
 
 
-def _forget_earlier(lake: Lake, runs: pa.Table, batch: str) -> None:
+def _forget(lake: Lake, document_ids: set[str], batch: str) -> None:
     """A file that comes again with another description takes the place of what it gave before."""
-    new = {*runs["document_sha256"].to_pylist()}
-    earlier = zip(_column(lake, "document_sha256"), _column(lake, "document_id"), strict=True)
-    ids = sorted({document_id for sha256, document_id in earlier if sha256 in new})
-    if ids:
-        listed = ", ".join(f"'{one}'" for one in ids)
+    if document_ids:
+        listed = ", ".join(f"'{one}'" for one in sorted(document_ids))
         lake.remove(SAMPLES, f"document_id IN ({listed})", batch)
 
 
