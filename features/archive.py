@@ -135,6 +135,9 @@ class _Work:
         except Refused as error:
             outcome.refused[str(file)] = str(error)
             return
+        except Exception as error:  # what no importer thought of must not cost the other files either
+            outcome.refused[str(file)] = f"{file.name} cannot be read: {type(error).__name__}: {error}"
+            return
         if read is None:
             outcome.known.append(str(file))
         else:

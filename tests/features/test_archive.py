@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from datetime import date
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from features import archive as archive_module
 from features.archive import read_archive
 from features.lake import Lake
 from twin.app import archiving
@@ -97,6 +99,35 @@ def test_the_same_content_counts_once_whenever_and_under_whatever_name(take, arc
     again = taken(archive(third=log(1000)))
     assert (again.runs, len(again.known)) == (0, 4)
     assert (lake.version(SAMPLES), lake.version(RUNS)) == before
+
+
+def test_copies_in_other_folders_count_once(take, archive):
+    lake, taken = take
+    (one,) = archive(one=log(1000))
+    other = one.parent / "copies"
+    other.mkdir()
+    (other / "archive.yaml").write_text(DESCRIPTION)
+    (other / one.name).write_bytes(one.read_bytes())
+    told = taken([one, other / one.name])
+    assert (told.runs, told.known) == (1, [str(other / one.name)])
+    assert lake.arrow(SAMPLES).num_rows == 12
+
+
+def test_what_no_importer_thought_of_costs_one_file(settings, archive, monkeypatch):
+    files = archive(bad=log(1000), good=log(2000))
+    work = archive_module._Work(Lake(settings).uri(SAMPLES), "b", frozenset(), None, date(2026, 11, 1))
+    known = archive_module.read_runs
+
+    def broken(file, *rest):
+        return 1 / 0 if file.stem == "bad" else known(file, *rest)
+
+    monkeypatch.setattr(archive_module, "read_runs", broken)
+    (row,) = work.done(0, files).to_pylist()
+    outcome = json.loads(row["outcome"])
+    assert list(outcome["refused"].values()) == [
+        "bad.log cannot be read: ZeroDivisionError: division by zero"
+    ]
+    assert [file["rows"] for file in outcome["samples"]] == [12]
 
 
 def test_a_file_with_another_description_takes_the_place_of_what_it_gave(take, archive):

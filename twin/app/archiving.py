@@ -93,8 +93,8 @@ def _undo_half_done(lake: Lake, finished: set[str]) -> None:
 
 
 def _distinct(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Files without those that repeat another. Only files of one size can be the same: the others are not
-    read for this."""
+    """Files without those that repeat another, in whatever folder and however described. Only files of one
+    size can be the same: the others are not read for this."""
     by_size: dict[int, list[Path]] = defaultdict(list)
     for file in files:
         by_size[file.stat().st_size if file.is_file() else -1].append(file)
@@ -110,13 +110,8 @@ def _distinct(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _digest(file: Path) -> str:
-    """Of a file and what describes it on its own: the folder's description is that of all."""
-    digest = hashlib.sha256()
-    own = file.with_name(f"{file.name}.yaml")
-    for path in (file, own):
-        if path.is_file():
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return f"{file.parent}/{digest.hexdigest()}"
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _forget(lake: Lake, document_ids: set[str], batch: str) -> None:

@@ -24,6 +24,8 @@ _RECORD = "record"
 _TYPES = {"integer": pa.int64(), "number": pa.float64()}
 _COLUMNS = {field.name: _TYPES[field.kind] for field in fields_of(Sample) if field.kind in _TYPES}
 _OURS = ("line", "run")
+# beyond this whole numbers are not exact
+_MOST = 2**53
 
 
 def _recognises(first_lines: Sequence[str]) -> bool:
@@ -59,7 +61,7 @@ class _Run:
     def takes(self, line: int, kind: Any, record: Mapping[str, Any]) -> bool:
         if kind == "sample":
             values = {name: record[name] for name in record if name in _COLUMNS and name not in _OURS}
-            if not all(_is_number(value) for value in values.values()):
+            if not all(_fits(name, value) for name, value in values.items()):
                 return False
             self._rows.append({"line": line, **values})
         elif kind == "summary":
@@ -104,8 +106,14 @@ def _figure(line: int, name: str, value: Any) -> SummaryFigure:
     return SummaryFigure(line, name, printed, name if known else None, value if _is_number(value) else None)
 
 
+def _fits(name: str, value: Any) -> bool:
+    whole = pa.types.is_integer(_COLUMNS[name])
+    return _is_number(value) and (not whole or isinstance(value, int))
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """One that a column can hold: JSON knows longer ones, and Python reads some that are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
 
 
 FORMAT = RunFormat(name="twin", suffixes=(".jsonl",), recognises=_recognises, read=_read)
