@@ -50,13 +50,14 @@ def test_a_producer_with_a_window_of_one_waits_for_its_own_put_alone() -> None:
 
 def test_a_round_trip_is_as_much_work_as_two_deliveries() -> None:
     same = {"message_bytes": 4096, "persistent": True}
-    delivery, round_trip = evaluated(asked(**same), asked("request_reply", **same)).metrics["cpu_ms_per_msg"]
+    questions = asked(window=1, **same), asked("request_reply", **same)
+    delivery, round_trip = evaluated(*questions).metrics["cpu_ms_per_msg"]
     assert round_trip == pytest.approx(2 * delivery)
 
 
 def test_puts_and_gets_share_the_processors() -> None:
     """Of a cheap queue: without the other half either goes twice as fast."""
-    demands = Demands(PRIORS | {"lock": 1e-6})
+    demands = Demands(PRIORS | {"lock": 1e-6, "read_share": 1e-9})
     many = {"persistent": False, "cpus": 4, "message_bytes": 0, "window": None, "prefetch": None}
     both, puts, gets = rates(
         asked(**many), asked(consumers=0, **many), asked(producers=0, **many), demands=demands
@@ -88,7 +89,27 @@ def test_a_commit_of_many_messages_is_forced_once() -> None:
     """Between messages of one window, whose commits are forced one after the other."""
     one, ten = rates(*(asked(window=1, persistent=True, messages_per_commit=each) for each in (1, 10)))
     force = PRIORS["forces"] * PRIORS["force_ms[solid_state]"]
-    assert 1000 / one - 1000 / ten == pytest.approx(0.9 * force)
+    # and so is what a commit costs the processors
+    commit = PRIORS["operation_cpu"] * PRIORS["persistent_cpu"] * PRIORS["commit_share"]
+    assert 1000 / one - 1000 / ten == pytest.approx(0.9 * (force + commit))
+
+
+def test_messages_that_travel_together_cost_less_than_single_ones() -> None:
+    """Eight programs on one connection, against eight on their own."""
+    eight = {"producers": 8, "consumers": 8, "window": 1, "persistent": False}
+    apart, shared = evaluated(asked(**eight), asked(connections=2, **eight)).metrics["cpu_ms_per_msg"]
+    per_kb = 2 * PRIORS["cpu_per_kb"]
+    saved = 1 - PRIORS["read_share"] * (1 - 1 / 8)
+    assert (shared - per_kb) / (apart - per_kb) == pytest.approx(saved)
+
+
+def test_consumers_that_hold_back_wait_for_their_own_way() -> None:
+    one_by_one = {"window": 100, "persistent": False, "message_bytes": 0}
+    slow = Demands(PRIORS | {"fetch": 3.0})
+    ahead, single = (asked(prefetch=held, **one_by_one) for held in (200, 1))
+    assert rates(ahead, demands=slow) == rates(ahead)
+    longer = 1000 / rates(single, demands=slow)[0] - 1000 / rates(single)[0]
+    assert longer == pytest.approx(2 * PRIORS["delay"])
 
 
 def test_a_queue_is_a_ceiling_that_more_queues_lift() -> None:

@@ -14,6 +14,7 @@ from twin.core.workloads.broker import MessageFlow, Publication
 from twin.core.workloads.cluster import Cluster
 from twin.core.workloads.generic import Generic
 from twin.core.workloads.hub import RulesHub
+from twin.core.workloads.live import LiveFlow, LivePublication
 from twin.core.workloads.point_to_point import PointToPoint
 from twin.core.workloads.pubsub import BankScenario, FanOut, Loopback
 from twin.core.workloads.request_reply import RequestReply
@@ -78,6 +79,8 @@ Workload = Annotated[
     | Restart
     | RequestReply
     | PointToPoint
+    | LivePublication
+    | LiveFlow
     | Generic,
     Field(discriminator="family"),
 ]

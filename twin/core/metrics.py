@@ -33,6 +33,9 @@ _DECLARED = (
     # processor
     Field("cpu_busy_pct", "number", "Busy share of all processors", "%", 0, maximum=100),
     Field("cpu_ms_per_msg", "number", "Processor time of all processes per message", "ms", 0, True),
+    Field("broker_cpu_ms_per_msg", "number", "Processor time of the broker per message", "ms", 0, True),
+    Field("worker_cpu_ms_per_msg", "number", "Processor time of flow workers per message", "ms", 0, True),
+    Field("driver_cpu_ms_per_msg", "number", "Processor time of whoever makes the load", "ms", 0, True),
     Field("cpu_idle_pct", "number", "Idle share of all processors, disk waits included", "%", 0, maximum=100),
     Field("io_wait_pct", "number", "Idle share of all processors while disks are busy", "%", 0, maximum=100),
     Field("process_cpu_pct", "number", "Share of all processors that one process uses", "%", 0, maximum=100),
@@ -57,6 +60,7 @@ _DECLARED = (
     Field("idle_part_cpu_s_per_day", "number", "Processor time of one idle address space", "s/day", 0),
     Field("idle_cpu_us_per_s", "number", "Processor time of both when idle, per second", "us/s", 0),
     # shares and ratios
+    Field("rate_noise_pct", "number", "Standard deviation of a rate over repeats so far", "%", 0),
     Field("overhead_pct", "number", "How much slower than without", "%"),
     Field(
         "claim_holds", "number", "Whether a comparison in words agrees with the figures", None, 0, maximum=1
@@ -135,6 +139,8 @@ _DECLARED = (
     Field("recovered", "number", "Whether channels and rate came back after a failure", None, 0, maximum=1),
     Field("failure_files_seen", "number", "Whether first failure data was written", None, 0, maximum=1),
     Field("messages", "number", "Messages of a test or an example", None, 0),
+    Field("messages_lost", "number", "Acknowledged as persistent and never delivered", None, 0),
+    Field("messages_repeated", "number", "Delivered more than once", None, 0),
     Field("wanted_messages", "number", "Messages of them that a subscriber wants", None, 0),
     Field("messages_per_response", "number", "Asynchronous puts per response", None, 1),
     Field("message_properties", "number", "Properties on each message", None, 0),

@@ -7,6 +7,9 @@ operations and one message, and nobody waits for both: a producer waits for its 
 window makes it, and a consumer for its get, as far as its prefetch does. Put and get go at one rate and share
 processors and log evenly, so the half with fewer messages under way decides.
 
+Messages that travel together on a connection share its reads and writes, and those of a unit of work its
+commit: both make an operation cheaper than one that comes alone.
+
 Products and machines differ: factors that rows tell of a product, or of a machine, are fitted around 1.
 """
 
@@ -49,9 +52,13 @@ _PARAMETERS = (
     ),
     Parameter("cpu_per_kb", "ms/KB", 0.005, 0.6, "judged: five copies at 1 GB/s, encryption among them"),
     Parameter("persistent_cpu", "", 1.5, 0.3, "judged: building log records adds half of a call"),
+    Parameter("read_share", "", 0.4, 0.4, "judged: a wake-up and two system calls, nearly half of a call"),
+    Parameter("commit_share", "", 0.2, 0.5, "judged: one of five steps of a call is its commit"),
+    Parameter("fetch", "", 1.0, 0.5, "no difference expected between a put's way and a get's"),
     *write_times("force_ms"),
     Parameter("force_ms[untold]", "ms", 1.3, 1.0, "judged: midway between flash and a plain disk"),
     Parameter("forces", "", 1, 0.3, "judged: each operation forces the log for itself"),
+    Parameter("unit_forces", "", 1, 0.3, "a unit of work is forced once, however many its messages"),
     Parameter("group_commit", "", 0.5, 0.5, "judged: as many commits as the root of the messages under way"),
     Parameter("log_per_kb", "ms/KB", 0.01, 0.6, "judged: flash takes 100 MB/s in blocks of some KB"),
     Parameter("lock", "ms", 0.01, 0.6, "judged: a queue takes 100,000 operations a second, one at a time"),
@@ -67,6 +74,11 @@ _EFFECTS = (
     Effect("product_cpu_per_kb", ("cpu_per_kb",), _PRODUCT, 0.5, "judged: a copy more, or one less"),
     Effect("product_delay", ("delay",), _PRODUCT, 0.5, "judged: a crossing more, or one less"),
     Effect("product_forces", ("forces",), _PRODUCT, 0.5, "judged: not every operation need be forced"),
+    Effect(
+        "product_units", ("unit_forces",), _PRODUCT, 0.6, "judged: some force each message of a unit of work"
+    ),
+    Effect("product_group", ("group_commit",), _PRODUCT, 0.6, "judged: some let no commit wait for another"),
+    Effect("product_fetch", ("fetch",), _PRODUCT, 0.5, "judged: a request for each message, or for many"),
     Effect("product_lock", ("lock",), _PRODUCT, 0.6, "judged: a queue may be a thread, a lock or neither"),
     Effect(
         "machine_cpu", ("operation_cpu", "cpu_per_kb", "lock"), MACHINE, 0.35,
@@ -87,16 +99,18 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     operations = np.where(round_trip, _OPERATIONS, 1)
     messages = np.where(round_trip, _MESSAGES, 1)
     kb = batch.number("message_bytes") / 1024
-    work = demands["operation_cpu"] * factors["product_cpu"]
+    work = demands["operation_cpu"] * factors["product_cpu"] * _alone(batch, demands, population, per_commit)
     work = work + demands["cpu_per_kb"] * factors["product_cpu_per_kb"] * kb
     work = work * operations * np.where(persistent, demands["persistent_cpu"], 1.0)
     work = work * factors["machine_cpu"] * batch.cpu_ratio
-    forces = operations * demands["forces"] * factors["product_forces"] / per_commit
+    unit = np.minimum(demands["unit_forces"] * factors["product_units"], 1.0)
+    forces = operations * demands["forces"] * factors["product_forces"] * per_commit**-unit
     force_ms = factors["machine_disk"] * demands.by(
         "force_ms", batch, "log_disk", absent=demands["force_ms[untold]"]
     )
     # commits that wait for a force go out together, of either half
-    together = np.maximum(population / per_commit, 1.0) ** np.minimum(demands["group_commit"], 1.0) / halves
+    grouped = np.minimum(demands["group_commit"] * factors["product_group"], 1.0)
+    together = np.maximum(population / per_commit, 1.0) ** grouped / halves
     # a get only marks a message as gone, its bytes are in the log already
     logged_kb = np.where(persistent & (batch.number("producers", absent=1.0) > 0), messages * kb, 0.0)
     transfer_ms = factors["machine_disk"] * demands["log_per_kb"] * logged_kb
@@ -104,6 +118,9 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     lock_ms = factors["product_lock"] * factors["machine_cpu"] * batch.cpu_ratio * demands["lock"]
     bytes_per_s = batch.number("network_mbps", absent=np.inf) * 1e6 / _BITS_PER_BYTE
     delay_ms = factors["product_delay"] * factors["machine_delay"] * batch.network_ratio * demands["delay"]
+    # where consumers hold back, it is their way that is waited for
+    fetching = batch.number("consumers") * batch.number("prefetch") <= population
+    delay_ms = delay_ms * np.where(fetching, demands["fetch"] * factors["product_fetch"], 1.0)
     network = Network(
         stations=[
             cpu(work * _MS, batch.number("cpus") / halves),
@@ -122,6 +139,18 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
         customers="messages under way",
     )
     return evaluated(network, batch, cpu_ms_per_msg=work * halves)
+
+
+def _alone(batch: Batch, demands: Demands, population: Array, per_commit: Array) -> Array:
+    """The work of an operation, against one that comes alone."""
+    programs = np.fmax(batch.number("producers"), batch.number("consumers"))
+    half_of_them = np.maximum(batch.number("connections") / 2, 1.0)
+    connections = np.where(np.isnan(half_of_them), programs, np.fmin(half_of_them, programs))
+    # requesters have a connection each
+    on_one = np.where(np.isnan(connections), 1.0, np.maximum(population / np.maximum(connections, 1.0), 1.0))
+    read, commit = np.minimum(demands["read_share"], 0.9), np.minimum(demands["commit_share"], 0.9)
+    found: Array = (1 - read * (1 - 1 / on_one)) * (1 - commit * (1 - 1 / per_commit))
+    return found
 
 
 def _halves(batch: Batch) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twin.systems import broker, cluster, generic, hub, messaging, pubsub, zos
+from twin.systems import broker, cluster, generic, hub, live, messaging, pubsub, zos
 from twin.systems.model import System
 
 SYSTEMS: tuple[System, ...] = (
@@ -12,6 +12,7 @@ SYSTEMS: tuple[System, ...] = (
     cluster.SYSTEM,
     zos.SYSTEM,
     messaging.SYSTEM,
+    live.SYSTEM,
     generic.SYSTEM,
 )
 BY_FAMILY: dict[str, System] = {family: system for system in SYSTEMS for family in system.families}

@@ -40,3 +40,11 @@ class PointToPoint(Row):
         | None
     ) = None  # fmt: skip
     queues: Annotated[int, quantity("Queues, topics or partitions that share the load", ge=1, example=1)] = 1
+    connections: (
+        Annotated[
+            int,
+            quantity("Connections that all programs share; left out, each has its own", ge=1, le=1_000_000,
+                     example=1),
+        ]
+        | None
+    ) = None  # fmt: skip

@@ -1,8 +1,9 @@
 """The platform's own result file: JSON lines, a record each.
 
 The first record of a run is `{"record": "run", "configuration": {...}, "loop": "open", "measured_at": ...}`,
-with the flat columns of a request and, where the load was paced, `requested_msgs_per_s`. Records `sample`
-follow with the columns of `twin schema samples`, then `summary` with figures by their metric.
+with the flat columns of a request and, where the load was paced, `requested_msgs_per_s`; a run that ended
+before its time says why under `problem`, and is kept without being used. Records `sample` follow with the
+columns of `twin schema samples`, then `summary` with figures by their metric.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class _Run:
             requested_msgs_per_s=float(requested) if _is_number(requested) and requested else None,
             summary=self._summary,
             measured_at=str(self._head["measured_at"]) if "measured_at" in self._head else None,
+            problem=str(self._head["problem"]) if "problem" in self._head else None,
         )
 
 
