@@ -174,6 +174,12 @@ class Registry:
             )
             return pd.read_parquet(path)
 
+    def exam_scores(self, one: ModelVersion) -> dict[str, Any]:
+        import mlflow
+
+        scores: dict[str, Any] = mlflow.artifacts.load_dict(f"runs:/{one.run_id}/{SCORES_FILE}")
+        return scores
+
     def log_exam(self, name: str, metrics: dict[str, float], files: list[Path]) -> str:
         """A run of its own for an exam."""
         import mlflow

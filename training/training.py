@@ -22,6 +22,7 @@ from training.model import HYBRID, TwinModel
 from training.promotion import verdict
 from training.registry import CHAMPION, Registration, Registry, metrics_of
 from twin.core.code import code_digest
+from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
 from twin.core.tables import TRAINING_SET
@@ -95,16 +96,16 @@ def train(
                 exam_scores=exam.scores,
                 card=model_card(data, model, exam.scores, parameters, expectations, code_version()),
                 chart=chart,
-                example=_example(data),
+                example=example_of(next(iter(data.configurations.values()))),
             ),
         )
     promoted, reason = _judged(registry, registered, exam, expectations)
     return Trained(registered, True, promoted, reason, metrics)
 
 
-def _example(data: Data) -> pd.DataFrame:
+def example_of(configuration: Configuration) -> pd.DataFrame:
     """A measured configuration as a request; the signature has no integers, see there."""
-    asked = next(iter(data.configurations.values())).flat()
+    asked = configuration.flat()
     whole = {name: float(value) for name, value in asked.items() if type(value) is int}
     return pd.DataFrame([{name: value for name, value in asked.items() if value is not None} | whole])
 

@@ -1,6 +1,7 @@
-"""Brokers for the harness, and a cable to them that can be cut.
+"""Brokers for the harness, and a way to them that can be cut.
 
-NATS comes with the environment and is started for a module; the others are used where they answer.
+NATS comes with the environment and is started for a module; the others are used where they answer. Tests that
+wait for a broker are coroutines: httpx brings anyio, which runs them.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 
-from twin.harness.brokers.interface import Broker, BrokerProblem, Connection
+from twin.harness.brokers.interface import Broker, BrokerProblem, Connection, Queue, Topic
 from twin.harness.brokers.nats_server import running_nats_server
-from twin.harness.brokers.registry import BROKERS, Place, places, reached
+from twin.harness.brokers.registry import BROKERS, Place, places
+from twin.harness.proxy import Proxy, proxied
 
 
 @pytest.fixture
@@ -25,26 +28,36 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-def nats() -> Iterator[Place]:
+def nats_place() -> Iterator[Place]:
     with running_nats_server() as server:
         yield Place("nats", server.address, server)
 
 
-@pytest.fixture(scope="module", params=BROKERS)
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    if request.param == "nats":
-        yield request.getfixturevalue("nats")
-        return
-    with places(request.param) as [place]:
-        try:
-            asyncio.run(_answers(place))
-        except BrokerProblem as problem:
-            pytest.skip(str(problem))
+@pytest.fixture(scope="module")
+def rabbitmq_place() -> Iterator[Place]:
+    with _place_that_answers("rabbitmq") as place:
         yield place
 
 
-async def _answers(place: Place) -> None:
-    await place.reached()
+@pytest.fixture(scope="module")
+def mqtt_place() -> Iterator[Place]:
+    with _place_that_answers("mqtt") as place:
+        yield place
+
+
+@pytest.fixture(scope="module", params=BROKERS)
+def place(request: pytest.FixtureRequest) -> Place:
+    return request.getfixturevalue(f"{request.param}_place")
+
+
+@contextmanager
+def _place_that_answers(name: str) -> Iterator[Place]:
+    with places(name) as [place]:
+        try:
+            asyncio.run(place.reached())
+        except BrokerProblem as problem:
+            pytest.skip(str(problem))
+        yield place
 
 
 @pytest.fixture
@@ -60,65 +73,29 @@ async def connection(broker: Broker) -> AsyncIterator[Connection]:
 
 
 @pytest.fixture
-def own_name() -> str:
-    """For a queue or a topic that no other run has."""
-    return f"twin-test-{os.getpid()}-{uuid4().hex[:8]}"
+async def own_name(place: Place) -> AsyncIterator[str]:
+    """For a queue or a topic that no other test has, and that is gone afterwards."""
+    name = f"twin-test-{os.getpid()}-{uuid4().hex[:8]}"
+    yield name
+    connection = await (await place.reached()).connect()
+    await (await connection.session()).remove(Queue(name, True), Topic(name, True))
+    await connection.close()
 
 
 @dataclass
 class Cable:
-    """Ends at the broker, and has an address of its own."""
+    """Leads to a broker."""
 
-    to: Place
-    _ends: list[asyncio.StreamWriter] = field(default_factory=list)
-    _server: asyncio.Server | None = None
-
-    @property
-    def place(self) -> Place:
-        assert self._server is not None
-        host, port = self._server.sockets[0].getsockname()[:2]
-        there = urlsplit(self.to.address)
-        user = there.netloc.rpartition("@")[0]
-        here = f"{user}@{host}:{port}" if user else f"{host}:{port}"
-        return Place(self.to.broker, there._replace(netloc=here).geturl())
+    place: Place
+    proxy: Proxy
 
     def cut(self) -> None:
-        """At once for both sides, without a word."""
-        for end in self._ends:
-            end.transport.abort()
-
-    async def lay(self) -> None:
-        self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
-
-    async def take_away(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        self.cut()
-
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there = urlsplit(self.to.address)
-        far_reader, far_writer = await asyncio.open_connection(there.hostname, there.port)
-        self._ends += [writer, far_writer]
-        await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    finally:
-        writer.close()
+        self.proxy.cut()
 
 
 @pytest.fixture
 async def cable(place: Place) -> AsyncIterator[Cable]:
-    cable = Cable(place)
-    await cable.lay()
-    yield cable
-    await cable.take_away()
-
-
-__all__ = ["reached"]
+    there = urlsplit(place.address)
+    async with proxied(str(there.hostname), there.port or 0) as proxy:
+        near = there.netloc.replace(f":{there.port}", f":{proxy.port}")
+        yield Cable(Place(place.broker, there._replace(netloc=near).geturl()), proxy)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from twin.harness.brokers.interface import BrokerProblem, Delivery, Queue
+from twin.harness.brokers.interface import BrokerProblem, Delivery, Message, Queue
 from twin.harness.brokers.nats import Nats
 from twin.harness.brokers.nats_server import running_nats_server
 from twin.harness.failures import NetworkCut, ServerKilled
@@ -17,7 +17,7 @@ from twin.harness.recovering import Course, recover
 
 CLIENTS = 200
 LOAD = Load(clients=CLIENTS, offered_msgs_per_s=200, message_bytes=1024, retry_interval_s=0.5)
-COURSE = Course(steady_s=2.5, outage_s=1.0, patience_s=20.0)
+COURSE = Course(steady_s=2.5, outage_s=1.0, patience_s=30.0)
 # without a broker behind it
 FEW = Load(clients=5, offered_msgs_per_s=100, message_bytes=64, consumers=2, retry_interval_s=0.1)
 SHORT = Course(steady_s=2.0, outage_s=0.3, patience_s=3.0, draining_s=0.5)
@@ -61,7 +61,8 @@ def assert_all_came_back(found):
     assert 0 < found.channel_drop_s < 3 * CLIENTS / LOAD.offered_msgs_per_s
     assert found.channel_recovery_s == pytest.approx(found.reconnected_s[-1], abs=0.05)
     assert found.throughput_recovery_s >= found.channel_recovery_s
-    assert found.before_msgs_per_s == pytest.approx(LOAD.offered_msgs_per_s, rel=0.2)
+    assert found.failed_attempts > 0
+    assert found.before_msgs_per_s == pytest.approx(LOAD.offered_msgs_per_s, rel=0.5)
 
 
 def assert_nothing_is_lost(found):
@@ -113,6 +114,31 @@ def test_what_nats_acknowledged_is_there_after_it_was_killed(nats):
     assert left == []
 
 
+def test_what_a_killed_nats_had_handed_out_is_handed_out_again(nats):
+    queue = Queue("handed-out", persistent=True)
+
+    async def run():
+        broker = await Nats.reached(nats.address)
+        session = await (await broker.connect()).session()
+        await session.declare(queue)
+        await session.put([Message(queue, b"once")])
+        await (await session.consume(queue)).get()
+        failure = ServerKilled(nats)
+        await failure.begin()
+        with pytest.raises(BrokerProblem):
+            await broker.connect()
+        await failure.end()
+        connection = await broker.connect()
+        session = await connection.session()
+        async with asyncio.timeout(8):
+            again = await (await session.consume(queue)).get()
+        await session.remove(queue)
+        await connection.close()
+        return again.body
+
+    assert asyncio.run(run()) == b"once"
+
+
 def test_all_clients_of_rabbitmq_come_back_after_a_cut_and_nothing_is_lost(rabbitmq, monkeypatch):
     monkeypatch.setattr("twin.harness.recovering.secrets.token_hex", lambda _: "tested")
 
@@ -131,7 +157,6 @@ def test_all_clients_of_rabbitmq_come_back_after_a_cut_and_nothing_is_lost(rabbi
     assert_all_came_back(found)
     assert_nothing_is_lost(found)
     assert_the_course_can_be_drawn(found)
-    assert found.failed_attempts > 0
 
 
 class Memory:

@@ -6,7 +6,16 @@ import sys
 
 import typer
 
-from twin.app.commands import data, learning, model, platform, requests, simulation
+from twin.app.commands import (
+    data,
+    harness,
+    learning,
+    model,
+    platform,
+    requests,
+    simulation,
+    synchronisation,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,6 +38,7 @@ for _command in (
     model.whatif,
     model.compare,
     simulation.simulate,
+    synchronisation.sync,
     requests.schema,
     requests.example,
     requests.predict,
@@ -36,6 +46,7 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(learning.models, name="models")
+app.add_typer(harness.harness, name="harness")
 
 
 def main() -> None:

@@ -197,6 +197,32 @@ def train_models(settings: Settings, where: str | None = None, tune: bool = Fals
     }
 
 
+def sync_live(settings: Settings, probes: int = 3) -> dict[str, Any]:
+    """One period of every broker that is to be watched. Its event is that of a model: nothing follows from a
+    period in which none was registered."""
+    from training.registry import NoChampion
+    from twin.app.harnessing import chosen
+    from twin.app.synchronising import Watch, synchronise
+
+    if not settings.sync_brokers:
+        raise NothingToDo("TWIN_SYNC_BROKERS names no broker")
+    brokers = chosen(["put_get"], settings.sync_brokers, "quick", None).brokers
+    policy: Any = settings.sync_policy
+    try:
+        reports = [
+            synchronise(settings, Watch(name, address, probes, policy)) for name, address in brokers.items()
+        ]
+    except NoChampion as error:
+        raise NothingToDo(f"there is nothing to compare with yet: {error}") from error
+    for one in reports:
+        _LOG.log(
+            logging.WARNING if one.status == "diverged" else logging.INFO, "%s: %s", one.broker, one.message
+        )
+    if not any(one.version for one in reports):
+        raise NothingToDo("; ".join(f"{one.broker}: {one.message}" for one in reports))
+    return {"version": str(reports[-1].version), "reports": [one.told() for one in reports]}
+
+
 def answer_requests(settings: Settings) -> dict[str, Any]:
     """Every request file that waits in the inbox, answered into `answers`. A file that cannot be read is
     refused; the others are answered."""

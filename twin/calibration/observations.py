@@ -21,6 +21,8 @@ from twin.systems.transfer import is_rated, transfer
 
 Places = npt.NDArray[np.int64]
 _COLUMNS = tuple(field.name for field in fields_of(Configuration))
+# in the name of a source, before the number of its epoch: a live broker has changed since the one before
+EPOCH = "-epoch-"
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,16 @@ class Observation:
 
 
 def observations_of(measurements: Iterable[Mapping[str, Any]]) -> list[Observation]:
-    """Measurements by their flat columns; claims, derived and repeated figures tell nothing new."""
+    """Measurements by their flat columns; claims, derived and repeated figures tell nothing new, and those of
+    a live broker from before its last change tell of another."""
+    measurements = list(measurements)
+    newest = _newest_epochs(row["source_id"] for row in measurements)
     known: dict[str, Configuration] = {}
     found = []
     for row in measurements:
+        source, epoch = _epoch(row["source_id"])
+        if epoch < newest[source]:
+            continue
         if row["fact_kind"] != "measurement" or row["restates"] is not None or row["value"] is None:
             continue
         key = row["configuration_id"]
@@ -60,6 +68,19 @@ def observations_of(measurements: Iterable[Mapping[str, Any]]) -> list[Observati
             )
         )
     return found
+
+
+def _newest_epochs(sources: Iterable[str]) -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for one in set(sources):
+        source, epoch = _epoch(one)
+        newest[source] = max(newest.get(source, 1), epoch)
+    return newest
+
+
+def _epoch(source_id: str) -> tuple[str, int]:
+    source, _, number = source_id.rpartition(EPOCH)
+    return (source, int(number)) if source and number.isdigit() else (source_id, 1)
 
 
 @dataclass(frozen=True)

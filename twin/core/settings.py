@@ -22,6 +22,10 @@ class Settings:
     keep_samples_months: int | None = None
     # is told of failures
     webhook: str | None = None
+    # live brokers that the twin is kept in step with: names, or name=address; when, and who approves
+    sync_brokers: tuple[str, ...] = ()
+    sync_cron: str = "15 * * * *"
+    sync_policy: str = "person"
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -38,4 +42,9 @@ class Settings:
             train_every_h=float(os.environ.get("TWIN_TRAIN_EVERY_H") or 24),
             keep_samples_months=int(months) if months else None,
             webhook=os.environ.get("TWIN_WEBHOOK_URL") or None,
+            sync_brokers=tuple(
+                one.strip() for one in os.environ.get("TWIN_SYNC_BROKERS", "").split(",") if one.strip()
+            ),
+            sync_cron=os.environ.get("TWIN_SYNC_CRON") or "15 * * * *",
+            sync_policy=os.environ.get("TWIN_SYNC_POLICY") or "person",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -67,10 +67,14 @@ class Experiment(Row):
     messages: dict[str, tuple[int, int]] = Field(default_factory=dict)
     window_follows: str | None = None
 
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Columns in which its points differ."""
+        return tuple(dict.fromkeys((*(name for kind in self.kinds for name in kind), *self.grid)))
+
     def columns(self, scale: str) -> list[dict[str, Any]]:
         """Of every point, without machine and product."""
-        fewer: Mapping[str, list[Any]] = {} if scale == STANDARD else getattr(self, scale)
-        grid = self.grid | fewer
+        grid = self.grid | {"quick": self.quick, "tiny": self.tiny}.get(scale, {})
         found = [
             {"family": self.family, **self.fixed, **kind, **dict(zip(grid, values, strict=True))}
             for kind in self.kinds

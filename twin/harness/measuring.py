@@ -80,7 +80,8 @@ class Meter:
     def tick(self) -> None:
         now, used = clock(), self._processor_seconds()
         interval = now - self._ticked
-        served = sum(used[one] - self._used_at_tick[one] for one in used if one != "driver")
+        # a process that was killed in between takes its seconds with it
+        served = max(sum(used[one] - self._used_at_tick[one] for one in used if one != "driver"), 0.0)
         sample = {
             "at_s": round(now - self._started, 6),
             "interval_s": round(interval, 6),

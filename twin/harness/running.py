@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from twin.harness.brokers.interface import Broker, BrokerProblem, NotOffered
 from twin.harness.brokers.registry import Place, places
 from twin.harness.driving import Run
-from twin.harness.experiments import Point, experiments, interleaved, scales
+from twin.harness.experiments import Point, experiments, interleaved
 from twin.harness.flowing import flowing
 from twin.harness.machine import this_machine
 from twin.harness.measuring import Meter, ProcessorTime
@@ -22,6 +22,7 @@ from twin.harness.putting import putting
 from twin.harness.raising import raising
 from twin.harness.recovery import recovering
 from twin.harness.results import Results
+from twin.sources.harness.steady import REACHED
 
 _DRIVERS: dict[str, Callable[[Run], Awaitable[None]]] = {
     "putting": putting,
@@ -30,8 +31,6 @@ _DRIVERS: dict[str, Callable[[Run], Awaitable[None]]] = {
     "raising": raising,
     "recovering": recovering,
 }
-# no experiment goes through more
-_BROKERS = 2
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,20 @@ class Outcome:
     problem: str | None = None
     offered: bool = True
 
+    @property
+    def missed(self) -> bool:
+        """Whether it fell short of the rate that was asked for."""
+        asked = self.point.columns.get("offered_rate_msgs_per_s")
+        return asked is not None and self.summary.get("average_msgs_per_s", 0.0) < REACHED * asked
+
 
 class Bench:
     """Brokers that experiments run on; those that we start are ended with it."""
 
-    def __init__(self, addresses: dict[str, str | None]) -> None:
-        """By the names of the brokers; None where the usual place will do."""
-        self._addresses = addresses
+    def __init__(self, addresses: dict[str, str | None], in_a_row: int = 1) -> None:
+        """Addresses by the names of the brokers, None where the usual place will do; `in_a_row`: how many of
+        a kind a message goes through."""
+        self._addresses, self._in_a_row = addresses, in_a_row
         self._stack = ExitStack()
         self.places: dict[str, list[Place]] = {}
         self.brokers: dict[str, Broker] = {}
@@ -59,7 +65,7 @@ class Bench:
     def __enter__(self) -> Bench:
         try:
             for name, address in self._addresses.items():
-                self.places[name] = self._stack.enter_context(places(name, address, _BROKERS))
+                self.places[name] = self._stack.enter_context(places(name, address, self._in_a_row))
                 self.brokers[name] = asyncio.run(self.places[name][0].reached())
         except BaseException:
             self._stack.close()
@@ -80,23 +86,24 @@ class Bench:
             for point in known[name].points(name, broker, scale)
         ]
 
-    def run(self, points: Sequence[Point], repeats: int, results: Results) -> Iterator[Outcome]:
-        """Raises BrokerProblem when a broker is gone for good; what was measured until then is kept."""
+    def run(self, points: Sequence[Point], repeats: int, results: Mapping[str, Results]) -> Iterator[Outcome]:
+        """Results by broker. Raises BrokerProblem when one is gone for good; what was measured until then is
+        kept."""
         for repeat, point in interleaved(points, repeats):
-            yield self.once(point, repeat, results)
+            yield self.once(point, repeat, results[point.broker])[0]
 
-    def once(self, point: Point, repeat: int, results: Results) -> Outcome:
+    def once(self, point: Point, repeat: int, results: Results) -> tuple[Outcome, Run]:
         run = Run(point, self.places[point.broker], [self.brokers[point.broker]], self._meter(point.broker))
         try:
             asyncio.run(self._driven(run))
         except NotOffered as reason:
-            return Outcome(point, repeat, {}, str(reason), offered=False)
+            return Outcome(point, repeat, {}, str(reason), offered=False), run
         except BrokerProblem as problem:
             summary = results.write(run, repeat, str(problem))
             # a broker that does not even answer will not run the next point either
             asyncio.run(self.places[point.broker][0].reached())
-            return Outcome(point, repeat, summary, str(problem))
-        return Outcome(point, repeat, results.write(run, repeat))
+            return Outcome(point, repeat, summary, str(problem)), run
+        return Outcome(point, repeat, results.write(run, repeat)), run
 
     async def _driven(self, run: Run) -> None:
         run.brokers = [await place.reached() for place in run.places[: run.column("brokers", 1)]]
@@ -111,7 +118,3 @@ class Bench:
             broker=ProcessorTime(sorted(set(process_ids))),
             driver=ProcessorTime([os.getpid()]),
         )
-
-
-def repeats_of(scale: str) -> int:
-    return scales()[scale].repeats

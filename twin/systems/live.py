@@ -181,7 +181,7 @@ class _Flow:
         repeats = batch.number("compute_nodes", absent=0.0) * batch.number("program_repeats", absent=1.0)
         formats = (~batch.is_("input_format", "none", "None")).astype(float)
         formats = formats + ~batch.is_("output_format", "none", "None")
-        return (
+        total: Array = (
             demands.by("node_ms", batch, "node")
             + demands.by("program_ms", batch, "esql") * repeats
             + demands.by("parse_ms", batch, "input_format")
@@ -191,6 +191,7 @@ class _Flow:
             + demands["destination_ms"] * batch.number("destinations", absent=0.0)
             + demands["condition_ms"] * np.where(batch.is_("routing", "content"), copies, 0.0)
         )
+        return total
 
 
 def _regimes(batch: Batch) -> Texts:

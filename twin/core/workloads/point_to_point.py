@@ -43,8 +43,7 @@ class PointToPoint(Row):
     connections: (
         Annotated[
             int,
-            quantity("Connections that all programs share; left out, each has its own", ge=1, le=1_000_000,
-                     example=1),
+            quantity("Connections that all programs share; left out, each has its own", ge=1, le=1_000_000),
         ]
         | None
     ) = None  # fmt: skip

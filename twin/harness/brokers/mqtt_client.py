@@ -174,7 +174,12 @@ class MqttClient(aiomqtt.Client):
     def _on_socket_open(self, client: paho.Client, userdata: Any, sock: PahoSocket) -> None:
         super()._on_socket_open(client, userdata, sock)
         # instead of the library's, which reads a packet at each turn of the loop
-        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), self._read, client)
+        self._loop.call_soon_threadsafe(self._take_over_reading, client, sock)
+
+    def _take_over_reading(self, client: paho.Client, sock: PahoSocket) -> None:
+        # who speaks first and no MQTT may be cut off by now
+        if sock.fileno() != -1:
+            self._loop.add_reader(sock.fileno(), self._read, client)
 
     def _read(self, client: paho.Client) -> None:
         try:

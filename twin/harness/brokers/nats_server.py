@@ -27,6 +27,7 @@ class NatsServer:
     folder: Path
     port: int
     process: subprocess.Popen[bytes] = field(init=False)
+    _guard: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         self.start()
@@ -48,19 +49,32 @@ class NatsServer:
             self.process = subprocess.Popen(  # noqa: S603
                 [_binary(), "-c", str(settings)], stdout=log, stderr=log, start_new_session=True
             )  # fmt: skip
+        # reads what we never write: when we are gone, killed even, it ends the server
+        self._guard = subprocess.Popen(  # noqa: S603
+            ["/bin/sh", "-c", f"cat >/dev/null; kill -9 {self.process.pid}; rm -rf '{self.folder}'"],
+            stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         self._wait_until_it_answers()
 
     def kill(self) -> None:
         """At once, as a failing machine would."""
+        self._dismiss_guard()
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
+        self._dismiss_guard()
         self.process.terminate()
         try:
             self.process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
             self.kill()
+
+    def _dismiss_guard(self) -> None:
+        self._guard.kill()
+        self._guard.wait()
+        if self._guard.stdin is not None:
+            self._guard.stdin.close()
 
     def _wait_until_it_answers(self) -> None:
         until = time.monotonic() + _STARTING_S

@@ -33,10 +33,14 @@ class Told:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, asyncio.CancelledError):
+        if error is None or isinstance(error, BrokerProblem):
+            return
+        if self._channel.is_closed:
+            # who waits for a channel that closes gets any exception, or is cancelled; who is cancelled by
+            # others is to end
             task = asyncio.current_task()
-            # a channel that closes cancels who waits for it; who is cancelled by others is to end
-            if not self._channel.is_closed or (task is not None and task.cancelling()):
+            ended = isinstance(error, asyncio.CancelledError) and not (task and task.cancelling())
+            if not ended and not isinstance(error, Exception):
                 return
         elif not isinstance(error, LIBRARY):
             return
@@ -50,7 +54,8 @@ def problem_of(channel: Channel, error: BaseException | None = None) -> BrokerPr
         return BrokerProblem("RabbitMQ did not take a message")
     if not channel.is_closed:
         return BrokerProblem(f"RabbitMQ: {error or 'no answer in time'}")
-    closed = channel.closing.exception()
+    closing = channel.closing
+    closed = None if closing.cancelled() else closing.exception()
     if isinstance(closed, ChannelClosed):
         return BrokerProblem(f"RabbitMQ refuses: {said(closed)}. {OVER}")
     return BrokerProblem(f"{GONE}: {said(closed)}" if isinstance(closed, ConnectionClosed) else GONE)

@@ -44,9 +44,11 @@ class Writer:
     async def _under_way(self) -> None:
         if self._channel.is_closed:
             raise ChannelInvalidStateError
-        if self._writing is not None:
+        if self._writing is not None and not self._writing.done():
             # who waits may be cancelled, the socket is not
             await asyncio.shield(self._writing)
+        else:
+            await asyncio.sleep(0)
 
     def _write(self) -> None:
         channel, written = self._channel, self._writing

@@ -1,0 +1,175 @@
+"""A broker watched over time: probes where the twin is least sure, an alarm when the two part, and a new
+calibration that a person or a policy approves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from training.correction import NO_CORRECTION
+from training.divergence import State, begun, renewed, updated
+from training.model import TwinModel
+from training.periods import Period, probed
+from training.probing import least_sure
+from training.recalibration import Policy, Recalibration, Refused, approve, recalibrated
+from training.registry import Registration, Registry
+from twin.calibration.observations import Observation
+from twin.core.configuration import Configuration
+from twin.core.fields import Row, quantity
+from twin.core.prediction import THROUGHPUT, Excuse
+from twin.systems.registry import BY_FAMILY
+
+# what a recalibration can need of the past: an alarm is found within a few periods, or it is none
+_REMEMBERED = 30
+
+
+class Probed(Row):
+    """A rate that was measured in a period."""
+
+    columns: Annotated[str, quantity("Flat columns of the configuration: a JSON object")]
+    rate_msgs_per_s: float | None
+
+    @property
+    def configuration(self) -> Configuration:
+        return Configuration.from_flat(json.loads(self.columns))
+
+
+class PastPeriod(Row):
+    at: str
+    probes: tuple[Probed, ...]
+
+
+class Watched(Row):
+    """One broker: plain data, kept between periods."""
+
+    state: State
+    past: tuple[PastPeriod, ...] = ()
+    # calibrations that were approved; figures from before the last describe another broker
+    epoch: int = 1
+    # a calibration that waits for a person
+    waiting_version: str | None = None
+
+
+def watched(broker: str) -> Watched:
+    return Watched(state=begun(broker))
+
+
+def probes_for(model: TwinModel, candidates: Sequence[Configuration], count: int) -> list[Configuration]:
+    """Where the twin is least sure, of what it has an answer for. All candidates are of one system."""
+    answers = model.predict(candidates)
+    known = [one for one, said in zip(candidates, answers, strict=True) if not isinstance(said, Excuse)]
+    if not known:
+        return []
+    system = BY_FAMILY[str(known[0].workload.family)]
+    correction = model.corrections.get((system.name, THROUGHPUT), NO_CORRECTION)
+    places = least_sure(
+        system, model.calibrations.get(system.name), known, count, correction=correction
+    )  # fmt: skip
+    return [known[place] for place in places]
+
+
+def after_period(
+    before: Watched,
+    model: TwinModel,
+    at: str,
+    configurations: Sequence[Configuration],
+    rates: Sequence[float | None],
+    scatters: Sequence[float | None] | None = None,
+) -> Watched:
+    """`scatters`: of each run's own samples, where they are known."""
+    period = Period(at=at, probes=probed(model, configurations, rates, scatters))
+    probes = tuple(
+        Probed(
+            columns=json.dumps({k: v for k, v in one.flat().items() if v is not None}), rate_msgs_per_s=rate
+        )
+        for one, rate in zip(configurations, rates, strict=True)
+    )
+    past = (*before.past, PastPeriod(at=at, probes=probes))[-_REMEMBERED:]
+    return before.model_copy(update={"state": updated(before.state, period), "past": past})
+
+
+def proposed(now: Watched, model: TwinModel) -> Recalibration | Refused | None:
+    """A new calibration once the two have parted; None as long as they have not."""
+    if now.state.alarm is None:
+        return None
+    since = [one.at for one in now.past].index(now.state.alarm.since)
+    return recalibrated(model, _figures(now, since), now.state.noise_factor)
+
+
+def _figures(now: Watched, since: int) -> list[list[Observation]]:
+    return [
+        [
+            Observation(
+                f"probe:{period.at}:{at}", now.state.broker, one.configuration, THROUGHPUT, rate, "probes"
+            )
+            for at, one in enumerate(period.probes)
+            if (rate := one.rate_msgs_per_s) is not None
+        ]
+        for period in now.past[since:]
+    ]
+
+
+def registered(registry: Registry, found: Recalibration, now: Watched, policy: Policy) -> tuple[Watched, str]:
+    """As a version of the model, champion if the policy approves. What the champion was examined on stands:
+    the demands of one broker have moved, nothing else was learned."""
+    champion = registry.champion()
+    approved, reason = approve(found, policy)
+    alarm = now.state.alarm
+    assert alarm is not None
+    changed = {
+        f"factor/{one.parameter}".replace("[", "/").replace("]", ""): one.factor
+        for one in found.changes
+        if one.is_clear
+    }
+    version = registry.register(
+        found.model.registered_as(registry.next_version()),
+        Registration(
+            key=_key(found),
+            parameters={
+                "recalibrated_from": str(champion.version),
+                "broker": found.broker,
+                "diverged_since": alarm.since,
+                "figures": found.rows,
+                "policy": policy,
+            },
+            metrics={
+                "shift_pct": alarm.percent,
+                "median_error_before_pct": found.newest_before.median_percent,
+                "median_error_after_pct": found.newest_after.median_percent,
+                **{_metric_name(name): value for name, value in changed.items()},
+            },
+            exam_rows=registry.exam_rows(champion),
+            exam_scores=registry.exam_scores(champion),
+            card=f"# Recalibrated: {found.broker}\n\n{alarm}\n\n{found}\n",
+            chart=None,
+            example=_example(now),
+        ),
+    )
+    if not approved:
+        registry.remark(version, reason)
+        return now.model_copy(update={"waiting_version": version}), reason
+    registry.promote(version, reason)
+    return settled(now), reason
+
+
+def settled(now: Watched) -> Watched:
+    """After an approved calibration: what is usual is learned anew."""
+    return Watched(state=renewed(now.state), epoch=now.epoch + 1)
+
+
+def _metric_name(name: str) -> str:
+    """MLflow takes letters, digits and a few marks."""
+    return "".join(mark if mark.isalnum() or mark in "_-./ " else "_" for mark in name)
+
+
+def _key(found: Recalibration) -> str:
+    calibration = found.model.calibrations[found.system]
+    return hashlib.sha256(f"recalibrated|{calibration.fitted_on}".encode()).hexdigest()[:16]
+
+
+def _example(now: Watched) -> Any:
+    from training.training import example_of
+
+    return example_of(now.past[-1].probes[0].configuration)

@@ -1,0 +1,152 @@
+"""One period of keeping the twin in step with a live broker: probe, compare, and recalibrate where needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from twin.app.harnessing import landing
+from twin.app.watching import name_of, remember, remembered
+from twin.core.configuration import Configuration
+from twin.core.settings import Settings
+from twin.harness.brokers.interface import Broker
+from twin.harness.experiments import STANDARD, Plan, Point, experiments, scales
+from twin.harness.running import Bench
+
+if TYPE_CHECKING:
+    from training.recalibration import Policy
+    from training.registry import Registry
+    from training.sync import Watched
+
+# experiments of one system, all quick to set up: where probes are chosen from
+_PROBED = ("put_get", "batch", "window", "prefetch")
+_INTERVALS = 10
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to watch, and how."""
+
+    broker: str
+    address: str | None = None
+    probes: int = 3
+    policy: Policy = "person"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of one period, for a person."""
+
+    broker: str
+    at: str
+    status: str
+    measured_pct: float | None
+    message: str
+    version: str | None = None
+
+    def told(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def synchronise(settings: Settings, watch: Watch, bench: Bench | None = None) -> Report:
+    """Raises BrokerProblem where the broker is not there, NoChampion where there is nothing to compare with.
+    `bench`: brokers that run already."""
+    if bench is not None:
+        return _period(settings, watch, bench)
+    with Bench({watch.broker: watch.address}) as own:
+        return _period(settings, watch, own)
+
+
+def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
+    from training.recalibration import Refused
+    from training.registry import Registry, champion_model
+    from training.sync import after_period, probes_for, proposed, registered
+
+    registry, model = Registry(settings), champion_model(settings)
+    broker = bench.brokers[watch.broker]
+    before = _remembered(settings, broker, registry)
+    configurations = probes_for(model, _candidates(bench, watch.broker), watch.probes)
+    if not configurations:
+        reason = (
+            f"the champion has no answer for {broker.product}: measure some of it with `twin harness run`, "
+            "take that in and train"
+        )
+        return Report(before.state.broker, _now(), "unknown", None, reason)
+    at = _now()
+    rates, scatters = _measured(settings, bench, watch.broker, configurations)
+    now = after_period(before, model, at, configurations, rates, scatters)
+    version, message = None, _told(now)
+    found = None if now.waiting_version else proposed(now, model)
+    if isinstance(found, Refused):
+        message = f"{message}; not recalibrated yet: {found.reason}"
+    elif found is not None:
+        now, reason = registered(registry, found, now, watch.policy)
+        version = now.waiting_version or str(registry.champion().version)
+        verdict = "champion now" if now.waiting_version is None else "waits for `twin models promote`"
+        message = f"{message}; version {version}, {verdict}: {reason}"
+    remember(settings, now)
+    latest = now.state.latest
+    return Report(
+        now.state.broker, at, now.state.status, None if latest is None else latest.percent, message, version
+    )
+
+
+def _measured(
+    settings: Settings, bench: Bench, broker: str, configurations: list[Configuration]
+) -> tuple[list[float | None], list[float | None]]:
+    """Rates and how sure each run is of its own. The runs go to the inbox like any others."""
+    import numpy as np
+
+    how = scales()["quick"]
+    plan = Plan(how.warm_up_s, how.length_s, how.length_s / _INTERVALS)
+    rates: list[float | None] = []
+    scatters: list[float | None] = []
+    name = f"probes-{broker}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+    with landing(settings, name, bench.brokers[broker]) as results:
+        for configuration in configurations:
+            outcome, run = bench.once(Point("probe", "putting", broker, configuration, plan), 1, results)
+            samples = np.array([sample["rate_msgs_per_s"] for sample in run.meter.samples])
+            told = outcome.problem is None and len(samples) > 1 and bool((samples > 0).all())
+            rates.append(float(np.median(samples)) if told else None)
+            # of the median of its samples
+            scatters.append(float(np.log(samples).std() / np.sqrt(len(samples))) if told else None)
+    return rates, scatters
+
+
+def _candidates(bench: Bench, broker: str) -> list[Configuration]:
+    known = experiments()
+    found = {
+        point.configuration.configuration_id: point.configuration
+        for name in _PROBED
+        if broker in known[name].brokers
+        for point in known[name].points(name, bench.brokers[broker], STANDARD)
+    }
+    return list(found.values())
+
+
+def _remembered(settings: Settings, broker: Broker, registry: Registry) -> Watched:
+    """As the last period left it. A calibration that waited and has been promoted since is settled."""
+    from training.sync import settled, watched
+
+    found = remembered(settings, broker)
+    if found is None:
+        return watched(name_of(broker))
+    if found.waiting_version and str(registry.champion().version) == found.waiting_version:
+        return settled(found)
+    return found
+
+
+def _told(now: Watched) -> str:
+    state = now.state
+    if state.latest is not None and state.latest.left_out:
+        return f"this period does not count: {state.latest.left_out}"
+    if state.alarm is not None:
+        return str(state.alarm)
+    if state.status == "learning":
+        return f"learning what is usual: {state.baseline.periods} of {state.learned} periods"
+    return "in step"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
