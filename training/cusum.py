@@ -14,7 +14,7 @@ from twin.core.fields import Row
 LEARNED = 8
 _STATED = LEARNED / 2
 # a period farther off than so many standard deviations teaches no more than one that far off
-_USUAL = 3.0
+_USUAL = 3.5
 # steps that a sum is cut into, and halvings of the range in which its limit lies
 _STEPS = 100
 _HALVINGS = 40

@@ -4,9 +4,9 @@ the probes keep to one side of what they used to say (CUSUM).
 A period says one number: how far its probes lie off, as a logarithm, one wild probe among them not counting
 for much. It is compared with all quiet periods before it, by Student's distribution, so that few quiet
 periods make a careful detector and not a nervous one; what comes out is standard normal as long as nothing
-changes and periods are normal and independent. For those the stated rate of false alarms holds, with or
-without learning. Tails as of a t distribution with five degrees of freedom make it about one and a half times
-as large, a correlation of 0.3 between periods five times: leave time between them.
+changes and periods are normal and independent. For those the stated rate of false alarms holds, learned or
+not. Tails like those of a t distribution with five degrees of freedom make it nearly twice as high, a
+correlation of 0.3 between periods five times: leave time between them.
 """
 
 from __future__ import annotations

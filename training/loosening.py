@@ -48,7 +48,7 @@ def loose(system: System, calibration: Calibration, columns: Columns) -> Loose:
     places, others = np.flatnonzero(moves), np.flatnonzero(~moves)
     covariance = _covariance(calibration)
     crossed = covariance[np.ix_(others, places)]
-    along = np.linalg.solve(covariance[np.ix_(others, others)], crossed).T
+    along: Array = np.asarray(np.linalg.solve(covariance[np.ix_(others, others)], crossed).T, np.float64)
     known = covariance[np.ix_(places, places)] - along @ crossed
     of_times = is_time[places]
     change = np.diag(np.where(of_times, EACH, NUMBER) ** 2) + ALIKE**2 * np.outer(of_times, of_times)

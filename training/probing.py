@@ -51,8 +51,8 @@ def least_sure(
     covered = np.isfinite(np.diag(covariance))
     covariance[~covered], covariance[:, ~covered] = 0.0, 0.0
     asked = np.arange(columns.size) < len(candidates)
-    for place in np.flatnonzero(~asked & covered):
-        covariance = _after(covariance, int(place), noise)
+    for place in np.flatnonzero(~asked & covered).tolist():
+        covariance = _after(covariance, place, noise)
     told = {one.configuration_id for one in known}
     left = np.array([one.configuration_id not in told for one in candidates]) & covered[asked]
     chosen: list[int] = []

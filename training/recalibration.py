@@ -103,9 +103,12 @@ def approve(recalibration: Recalibration, policy: Policy) -> tuple[bool, str]:
         return False, f"for a person to judge: {recalibration}"
     before, after = recalibration.newest_before, recalibration.newest_after
     if not after.within_noise:
-        return False, f"the newest probes are still off by {after.median_percent:.1f}%, more than noise"
-    if after.median_percent >= before.median_percent:
-        return False, f"the newest probes were no farther off before ({before.median_percent:.1f}%)"
+        return False, (
+            f"the newest probes, which it had not seen, are off by {after.median_percent:.1f}%, more than "
+            f"noise; {before.median_percent:.1f}% before"
+        )
+    if recalibration.after.median_percent >= recalibration.before.median_percent:
+        return False, f"the probes were no farther off before: {recalibration}"
     for one in recalibration.changes:
         if not 1 / FARTHEST <= one.factor <= FARTHEST:
             return False, f"{one}: more than {FARTHEST:g} times is for a person to judge"
@@ -117,24 +120,28 @@ def recalibrated(
 ) -> Recalibration | Refused:
     """From figures of one broker, period by period since the change, the newest last. `noise_factor`: how
     many times as noisy as the model states runs are, where that is known to be more than one."""
-    used = [row for period in periods[:-1] for row in period]
-    newest = list(periods[-1]) if periods else []
-    if reason := _unsuitable(model, [*used, *newest]):
+    rows = [row for period in periods for row in period]
+    if reason := _unsuitable(model, rows):
         return Refused(reason)
-    noise_factor = max(noise_factor, 1.0)
-    system = BY_FAMILY[newest[0].family]
-    told = Told.of(model, system, used, noise_factor)
-    if len(told.rows) < FEWEST:
-        return Refused(f"{len(told.rows)} figures to learn from, {FEWEST} are the fewest, and a newer period")
-    refit = refitted(model, system, told)
+    system, noise_factor = BY_FAMILY[rows[0].family], max(noise_factor, 1.0)
+    used, newest = (
+        Told.of(model, system, [row for period in some for row in period], noise_factor)
+        for some in (periods[:-1], periods[-1:])
+    )
+    if used.rates < FEWEST or not newest.rates:
+        return Refused(
+            f"{used.rates} rates to learn from and {newest.rates} of a newer period to look at: {FEWEST} and "
+            "1 are the fewest"
+        )
+    refit = refitted(model, system, used)
     after = replace(
         model,
         calibrations=model.calibrations | {system.name: refit.calibration},
         version="unregistered",
     )
-    before_after = [_errors(one, rows, noise_factor) for rows in (used, newest) for one in (model, after)]
+    before_after = [_errors(one, told, noise_factor) for told in (used, newest) for one in (model, after)]
     found = Recalibration(
-        after, system.name, _broker(newest[0]), len(told.rows), _changes(system, refit), *before_after
+        after, system.name, _broker(rows[0]), len(used.rows), _changes(system, refit), *before_after
     )
     if not found.after.within_noise:
         return Refused(
@@ -163,8 +170,8 @@ def _broker(row: Observation) -> str:
     return str(Columns.of([row.configuration]).texts("product", *MACHINE)[0])
 
 
-def _errors(model: TwinModel, rows: Sequence[Observation], noise_factor: float) -> Errors:
-    rates = [row for row in rows if row.metric == THROUGHPUT]
+def _errors(model: TwinModel, told: Told, noise_factor: float) -> Errors:
+    rates = [row for row in told.rows if row.metric == THROUGHPUT]
     probes = [
         one.model_copy(update={"sd": one.sd * noise_factor})
         for one in probed(model, [row.configuration for row in rates], [row.value for row in rates])

@@ -17,7 +17,8 @@ from twin.calibration.calibration import Calibration
 from twin.calibration.observations import Observation, Observations
 from twin.calibration.physics import Physics
 from twin.core.columns import Columns, without_text
-from twin.queueing.network import Array
+from twin.core.prediction import THROUGHPUT
+from twin.queueing.network import Array, Flags
 from twin.systems.model import System
 
 # Huber's bound in standard deviations, of a figure and of a change: a large one is rare, not absurd
@@ -43,7 +44,7 @@ class Told:
         covered = Observations.of(system, rows).rows
         needed, noise = np.full(len(covered), np.nan), np.full(len(covered), np.nan)
         for metric in sorted({row.metric for row in covered}):
-            places = np.array([at for at, row in enumerate(covered) if row.metric == metric])
+            places = [at for at, row in enumerate(covered) if row.metric == metric]
             said = model.corrected(system, Columns.of([covered[at].configuration for at in places]), metric)
             target, correction = said.foretold.target, model.corrections.get((system.name, metric))
             assert target is not None
@@ -52,8 +53,12 @@ class Told:
             measured = target.to_scale(np.array([covered[at].value for at in places]))
             off = np.where(without_text(said.foretold.excuse), (measured - said.value) / own, np.nan)
             needed[places], noise[places] = said.foretold.value + off, said.noise * noise_factor / own
-        told = np.flatnonzero(np.isfinite(needed))
+        told = np.flatnonzero(np.isfinite(needed)).tolist()
         return cls(tuple(covered[at] for at in told), needed[told], noise[told])
+
+    @property
+    def rates(self) -> int:
+        return sum(row.metric == THROUGHPUT for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,14 @@ def refitted(model: TwinModel, system: System, told: Told) -> Refit:
     weight = _ROBUST / np.maximum(np.abs(off), _ROBUST)
     precision = by_one.T @ (by_one * weight[:, None]) + np.eye(len(scaled))
     covariance = root @ np.linalg.inv(precision) @ root.T
-    noticed = (np.abs(np.linalg.solve(root.T, by_one.T).T) > 1.0).any(axis=0)
-    after = _calibration(before, free, root @ scaled, covariance, noticed.tolist(), told)
+    # a demand is informed when some figure would show it if it were e times as large
+    noticed: Flags = np.any(np.abs(np.linalg.solve(root.T, by_one.T)) > 1.0, axis=1)
+    after = _calibration(before, free, root @ scaled, covariance, noticed, told)
     return Refit(after, free, root @ scaled, covariance)
 
 
 def _calibration(
-    before: Calibration, free: Loose, moved: Array, covariance: Array, noticed: list[bool], told: Told
+    before: Calibration, free: Loose, moved: Array, covariance: Array, noticed: Flags, told: Told
 ) -> Calibration:
     """All that was known of the others, and of how the free ones go along with them, stays."""
     size = len(before.demands)
@@ -124,7 +130,9 @@ def _calibration(
             f"{row.figure_id}|{row.configuration.configuration_id}|{row.metric}|{needed!r}".encode()
         )
     fitted_on = digest.hexdigest()[:16]
-    by_place = dict(zip(free.places.tolist(), zip(moved.tolist(), noticed, strict=True), strict=True))
+    by_place = dict(
+        zip(free.places.tolist(), zip(moved.tolist(), noticed.tolist(), strict=True), strict=True)
+    )
     demands = []
     for place, one in enumerate(before.demands):
         by, seen = by_place.get(place, (0.0, False))

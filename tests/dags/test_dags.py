@@ -63,7 +63,7 @@ def test_documents_lead_to_answers(dag_bag):
     }:
         reached |= fresh
         known |= {outlet.name for one in fresh for task in dag_bag.dags[one].tasks for outlet in task.outlets}
-    assert reached == set(DAGS) - {"ingest_harness", "ingest_runs"}
+    assert reached == set(DAGS) - {"ingest_harness", "ingest_runs", "sync_live"}
     assert "answers" in known
 
 
@@ -82,6 +82,15 @@ def test_time_starts_what_has_to_happen_in_any_case(dag_bag, dag_id, when):
 
     timetable = coerce_to_core_timetable(dag_bag.dags[dag_id].timetable)
     assert timetable.description == f"Triggered by assets or {when}"
+
+
+def test_live_brokers_are_probed_when_the_settings_say(dag_bag, monkeypatch):
+    from dags.sync_live import sync_live
+
+    assert dag_bag.dags["sync_live"].timetable.description == "At 15 minutes past the hour"
+    monkeypatch.setenv("TWIN_SYNC_CRON", "*/5 * * * *")
+    # read once, when the file is
+    assert dag_bag.dags["sync_live"].dag_id == sync_live().dag_id
 
 
 def test_every_dag_tells_an_operator_what_to_do(dag_bag):

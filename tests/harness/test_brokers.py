@@ -260,7 +260,11 @@ async def test_a_cut_connection_ends_who_waits_for_a_message(cable, own_name, pe
     await asyncio.sleep(0.05)
     cable.cut()
     assert "gone" in await problem_of(waiting)
-    for call in (consumer.get(), session.put([Message(queue, b"")]), for_ever(session.send, Message(queue, b""))):
+    for call in (
+        consumer.get(),
+        session.put([Message(queue, b"")]),
+        for_ever(session.send, Message(queue, b"")),
+    ):
         assert "gone" in await problem_of(call)
     await consumer.close()
 

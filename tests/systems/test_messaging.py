@@ -70,7 +70,7 @@ def test_puts_and_gets_share_the_processors() -> None:
 
 def test_the_scarcer_of_window_and_prefetch_decides() -> None:
     few, other, many = rates(
-        asked(producers=2, window=3), asked(consumers=3, prefetch=2, producers=50), asked(producers=50)
+        asked(producers=3, window=2), asked(consumers=3, prefetch=2, producers=50), asked(producers=50)
     )
     assert few == pytest.approx(other)
     assert many > 2 * few

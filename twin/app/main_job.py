@@ -30,6 +30,7 @@ DAGS = (
     "quality_report",
     "train_models",
     "predict_requests",
+    "sync_live",
 )
 _SAMPLES = ("requests.jsonl", "cphtestp/results.csv.yaml", "cphtestp/results.csv")
 _ANSWERS = "requests.jsonl"

@@ -32,6 +32,8 @@ class Watch:
     address: str | None = None
     probes: int = 3
     policy: Policy = "person"
+    # how long a probe is measured
+    scale: str = "quick"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
         )
         return Report(before.state.broker, _now(), "unknown", None, reason)
     at = _now()
-    rates, scatters = _measured(settings, bench, watch.broker, configurations)
+    rates, scatters = _measured(settings, bench, watch, configurations)
     now = after_period(before, model, at, configurations, rates, scatters)
     version, message = None, _told(now)
     found = None if now.waiting_version else proposed(now, model)
@@ -93,12 +95,12 @@ def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
 
 
 def _measured(
-    settings: Settings, bench: Bench, broker: str, configurations: list[Configuration]
+    settings: Settings, bench: Bench, watch: Watch, configurations: list[Configuration]
 ) -> tuple[list[float | None], list[float | None]]:
     """Rates and how sure each run is of its own. The runs go to the inbox like any others."""
     import numpy as np
 
-    how = scales()["quick"]
+    how, broker = scales()[watch.scale], watch.broker
     plan = Plan(how.warm_up_s, how.length_s, how.length_s / _INTERVALS)
     rates: list[float | None] = []
     scatters: list[float | None] = []

@@ -24,7 +24,7 @@ _LOOKING_S = 0.0005
 # a run that is counted in messages ends after so many times its length in any case
 _PATIENCE = 12
 _CANCELLING_S = 0.05
-_STAMP = struct.Struct("<d")
+_STAMP = struct.Struct("<d?")
 
 
 @dataclass
@@ -139,15 +139,22 @@ async def _removed(broker: Broker, addresses: Sequence[Address]) -> None:
         _LOG.warning("not removed: %s (%s)", ", ".join(one.name for one in addresses), problem)
 
 
-def stamped(message_bytes: int) -> tuple[bytes, bool]:
-    """The rest of a body that begins with the time at which it was to be sent, if it is long enough."""
-    fits = message_bytes >= _STAMP.size
-    return bytes(message_bytes - _STAMP.size if fits else message_bytes), fits
+class Body:
+    """Bodies of a size that begin with when they were to be sent, and whether they end a unit of work; a size
+    too small for that is just that many bytes."""
 
+    def __init__(self, message_bytes: int) -> None:
+        self._stamped = message_bytes >= _STAMP.size
+        self._rest = bytes(message_bytes - _STAMP.size if self._stamped else message_bytes)
 
-def stamp(intended: float, rest: bytes) -> bytes:
-    return _STAMP.pack(intended) + rest
+    def at(self, intended: float, last: bool = True) -> bytes:
+        # a copy of its own each time, as a program would make it
+        return _STAMP.pack(intended, last) + self._rest if self._stamped else bytes(self._rest)
 
 
 def intended(body: bytes) -> float | None:
     return float(_STAMP.unpack_from(body)[0]) if len(body) >= _STAMP.size else None
+
+
+def ends_unit(body: bytes) -> bool:
+    return len(body) < _STAMP.size or bool(_STAMP.unpack_from(body)[1])

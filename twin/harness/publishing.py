@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from twin.harness.brokers.interface import Consumer, Message, Queue, Session, Topic
-from twin.harness.driving import Run, connected, declared, intended, stamp, stamped, working
+from twin.harness.driving import Body, Run, connected, declared, intended, working
 from twin.harness.measuring import clock
 
 _KEY, _IDLE = "wanted", "idle"
@@ -75,12 +75,12 @@ async def _subscribers(sessions: Sequence[Session], topic: Topic, key: str, coun
 async def _publisher(
     run: Run, session: Session, to: Queue | Topic, copies: Sequence[dict[str, str]], received: _Received
 ) -> None:
-    rest, _ = stamped(run.column("message_bytes"))
+    body = Body(run.column("message_bytes"))
     while True:
         await run.room(run.column("window", 1))
         now = clock()
         received.awaited(now)
-        await session.put([Message(to, stamp(now, rest), _KEY, headers) for headers in copies])
+        await session.put([Message(to, body.at(now), _KEY, headers) for headers in copies])
 
 
 async def _subscriber(consumer: Consumer, received: _Received) -> None:

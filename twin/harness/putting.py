@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from twin.harness.brokers.interface import UNLIMITED, Message, Queue, Session
-from twin.harness.driving import Run, connected, declared, intended, stamp, stamped, working
+from twin.harness.driving import Body, Run, connected, declared, ends_unit, intended, working
 from twin.harness.measuring import clock
 
 # puts under way of a load by the clock: one that cannot keep up is told by the rate that it missed
@@ -44,20 +44,20 @@ def _producer(run: Run, session: Session, queue: Queue, consumed: bool) -> list[
 
 
 async def _closed_loop(run: Run, session: Session, queue: Queue, each: int, consumed: bool) -> None:
-    rest, _ = stamped(run.column("message_bytes"))
+    body = Body(run.column("message_bytes"))
     while True:
         await run.room()
         now = clock()
-        # every body is a copy of its own, as a program would make it
-        await _put(run, session, [Message(queue, stamp(now, rest)) for _ in range(each)], now, consumed)
+        unit = [Message(queue, body.at(now, last=number == each)) for number in range(1, each + 1)]
+        await _put(run, session, unit, now, consumed)
 
 
 async def _without_waiting(run: Run, session: Session, queue: Queue, consumed: bool) -> None:
-    rest, _ = stamped(run.column("message_bytes"))
+    body = Body(run.column("message_bytes"))
     while True:
         await run.room()
         now = clock()
-        await session.send(Message(queue, stamp(now, rest)))
+        await session.send(Message(queue, body.at(now)))
         run.sent()
         if not consumed:
             run.done(now)
@@ -67,14 +67,14 @@ async def _without_waiting(run: Run, session: Session, queue: Queue, consumed: b
 
 async def _by_the_clock(run: Run, session: Session, queue: Queue, rate: float, consumed: bool) -> None:
     """Open loop: sent when it is time, however the ones before fare."""
-    rest, _ = stamped(run.column("message_bytes"))
+    body = Body(run.column("message_bytes"))
     due = clock()
     async with asyncio.TaskGroup() as puts:
         while True:
             due += 1 / rate
             await asyncio.sleep(max(due - clock(), 0))
             await run.room(_OPEN_LOOP)
-            puts.create_task(_put(run, session, [Message(queue, stamp(due, rest))], due, consumed))
+            puts.create_task(_put(run, session, [Message(queue, body.at(due))], due, consumed))
 
 
 async def _put(run: Run, session: Session, messages: Sequence[Message], since: float, consumed: bool) -> None:
@@ -94,6 +94,8 @@ async def _consumer(run: Run, session: Session, queue: Queue) -> None:
         delivery = await consumer.get()
         taken.append(delivery)
         run.done(intended(delivery.body))
-        if len(taken) >= each:
+        # a unit of work of the producer is one of the consumer: what it holds back beyond that keeps brokers
+        # that confirm consumed messages at once from doing so
+        if len(taken) >= each or ends_unit(delivery.body):
             await consumer.done(taken)
             taken = []

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin.core.columns import Texts
-from twin.queueing.network import Array, Network, Station, cpu, delay, log, pipe
+from twin.queueing.network import Array, Flags, Network, Station, cpu, delay, log, pipe
 from twin.systems.model import (
     MACHINE,
     Batch,
@@ -119,8 +119,8 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     bytes_per_s = batch.number("network_mbps", absent=np.inf) * 1e6 / _BITS_PER_BYTE
     delay_ms = factors["product_delay"] * factors["machine_delay"] * batch.network_ratio * demands["delay"]
     # where consumers hold back, it is their way that is waited for
-    fetching = batch.number("consumers") * batch.number("prefetch") <= population
-    delay_ms = delay_ms * np.where(fetching, demands["fetch"] * factors["product_fetch"], 1.0)
+    fetched = demands["fetch"] * factors["product_fetch"]
+    delay_ms = delay_ms * np.where(_fetching(batch, population), fetched, 1.0)
     network = Network(
         stations=[
             cpu(work * _MS, batch.number("cpus") / halves),
@@ -143,7 +143,8 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
 
 def _alone(batch: Batch, demands: Demands, population: Array, per_commit: Array) -> Array:
     """The work of an operation, against one that comes alone."""
-    programs = np.fmax(batch.number("producers"), batch.number("consumers"))
+    programs = np.where(_fetching(batch, population), batch.number("consumers"), batch.number("producers"))
+    programs = np.where(programs > 0, programs, batch.number("consumers"))
     half_of_them = np.maximum(batch.number("connections") / 2, 1.0)
     connections = np.where(np.isnan(half_of_them), programs, np.fmin(half_of_them, programs))
     # requesters have a connection each
@@ -151,6 +152,12 @@ def _alone(batch: Batch, demands: Demands, population: Array, per_commit: Array)
     read, commit = np.minimum(demands["read_share"], 0.9), np.minimum(demands["commit_share"], 0.9)
     found: Array = (1 - read * (1 - 1 / on_one)) * (1 - commit * (1 - 1 / per_commit))
     return found
+
+
+def _fetching(batch: Batch, population: Array) -> Flags:
+    """Where consumers hold fewer messages than producers have under way."""
+    held: Flags = batch.number("consumers") * batch.number("prefetch") <= population
+    return held
 
 
 def _halves(batch: Batch) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,6 +72,8 @@ def run(
     from twin.harness.brokers.interface import BrokerProblem
 
     settings = Settings.from_environment()
+    # whoever asks us to end wants what Ctrl-C wants: nothing left behind on a broker
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         choice = chosen(experiments or [], broker or [], "quick" if quick else scale, repeats)
     except BadChoice as error:

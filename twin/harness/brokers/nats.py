@@ -39,6 +39,8 @@ _PULL_NS = 30 * 10**9
 _GROUP = "workers"
 # a message that is not done with is delivered again only when its program is gone for sure
 _REDELIVERY_S = 600
+# the library's own limit is twice that
+_FULL_BYTES = 2**20
 _GONE = "the connection to NATS is gone"
 
 
@@ -71,6 +73,7 @@ class NatsConnection:
         self._numbers = itertools.count()
         self._inbox = ""
         self._gone = False
+        self._reading: asyncio.Task[None]
 
     @classmethod
     async def made(cls, address: str) -> NatsConnection:
@@ -78,6 +81,9 @@ class NatsConnection:
         client = connection._client = await _connected(address, connection._lost)
         connection._streams = client.jetstream()
         connection._inbox = client.new_inbox()
+        # the library forgets `closed_cb` where something was still to be written
+        connection._reading = client._reading_task
+        connection._reading.add_done_callback(connection._read)
         await client.subscribe(f"{connection._inbox}.*", cb=connection._take_acknowledgement)
         return connection
 
@@ -139,7 +145,7 @@ class NatsConnection:
                 if one.to.persistent:
                     waiting.append(await self._acknowledged_publish(one))
                 else:
-                    await self._client.publish(_subject(one), one.body, headers=_headers(one))
+                    await self._publish(one)
             if len(waiting) < len(messages):
                 # what comes back to us has come after all that we sent
                 waiting.append(await self._echo())
@@ -149,7 +155,7 @@ class NatsConnection:
 
     async def send(self, message: Message) -> None:
         async with _problems():
-            await self._client.publish(_subject(message), message.body, headers=_headers(message))
+            await self._publish(message)
 
     async def consume(self, queue: Queue, prefetch: int = UNLIMITED) -> Consumer:
         async with _problems():
@@ -183,7 +189,7 @@ class NatsConnection:
 
     async def _acknowledged_publish(self, message: Message) -> asyncio.Future[None]:
         inbox, acknowledgement = self._awaited()
-        await self._client.publish(_subject(message), message.body, inbox, headers=_headers(message))
+        await self._publish(message, inbox)
         return acknowledgement
 
     async def _echo(self) -> asyncio.Future[None]:
@@ -210,7 +216,28 @@ class NatsConnection:
         else:
             acknowledgement.set_result(None)
 
+    async def _publish(self, message: Message, reply: str = "") -> None:
+        publishing = self._client.publish(_subject(message), message.body, reply, headers=_headers(message))
+        if self._client.pending_data_size + len(message.body) < _FULL_BYTES:
+            await publishing
+            return
+        # the library waits for the socket, also when that is gone
+        waiting = asyncio.ensure_future(publishing)
+        await asyncio.wait([waiting, self._reading], return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            waiting.cancel()
+            raise BrokerProblem(_GONE)
+        await waiting
+
+    def _read(self, reading: asyncio.Task[None]) -> None:
+        if not reading.cancelled():
+            reading.exception()
+        self._lose()
+
     async def _lost(self) -> None:
+        self._lose()
+
+    def _lose(self) -> None:
         self._gone = True
         for acknowledgement in self._acknowledged.values():
             if not acknowledgement.done():
