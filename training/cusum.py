@@ -15,6 +15,8 @@ LEARNED = 8
 _STATED = LEARNED / 2
 # a period farther off than so many standard deviations teaches no more than one that far off
 _USUAL = 3.5
+# periods of an excursion that are remembered: a change that takes longer to find is a drift
+_LONGEST = 30
 # steps that a sum is cut into, and halvings of the range in which its limit lies
 _STEPS = 100
 _HALVINGS = 40
@@ -51,7 +53,7 @@ class Baseline(Row):
     """What quiet periods say, in standard deviations that the model states: their number and mean, and how
     much they scatter. Degrees of freedom and squares start from what is stated."""
 
-    periods: float = 0.0
+    periods: int = 0
     mean: float = 0.0
     freedom: float = _STATED
     squares: float = _STATED
@@ -84,30 +86,45 @@ class Baseline(Row):
         )
 
 
+class Off(Row):
+    """By how much a period differs from the baseline as it was, as a logarithm."""
+
+    at: str
+    shift: float
+    variance: float
+
+
 class Excursion(Row):
-    """Since a sum last was zero: how much it has grown, since when, and by how much the periods since then
-    differ, as logarithms, from the baseline as it was."""
+    """Since a sum last was zero: how much it has grown, the mean of the baseline then, and the periods."""
 
     sum: float = 0.0
-    since: str | None = None
     mean_before: float = 0.0
-    periods: int = 0
-    shift: float = 0.0
-    variance: float = 0.0
+    periods: tuple[Off, ...] = ()
 
-    def grown(self, at: str, by: float, value: float, sd: float, baseline: Baseline) -> Excursion:
+    def grown(self, by: float, at: str, value: float, sd: float, baseline: Baseline) -> Excursion:
         total = self.sum + by
         if total <= 0:
             return Excursion()
-        return self.model_copy(update={"sum": total}).with_period(at, value, sd, baseline)
+        return self.with_period(at, value, sd, baseline).model_copy(update={"sum": total})
 
     def with_period(self, at: str, value: float, sd: float, baseline: Baseline) -> Excursion:
         before = self.mean_before if self.periods else baseline.mean
-        return Excursion(
-            sum=self.sum,
-            since=self.since or at,
-            mean_before=before,
-            periods=self.periods + 1,
-            shift=self.shift + (value - before) * sd,
-            variance=self.variance + (baseline.scale * sd) ** 2,
-        )
+        off = Off(at=at, shift=(value - before) * sd, variance=(baseline.scale * sd) ** 2)
+        periods = (*self.periods, off)[-_LONGEST:]
+        return Excursion(sum=self.sum, mean_before=before, periods=periods)
+
+    def since_the_change(self) -> Excursion:
+        """Without the periods by which chance had taken the sum from zero before anything changed: from the
+        likeliest period on."""
+        back = list(reversed(self.periods))
+        shifts, variances = np.cumsum([one.shift for one in back]), np.cumsum([one.variance for one in back])
+        one_way = np.maximum(shifts * np.sign(shifts[-1]), 0.0)
+        periods = int(np.argmax(one_way**2 / variances)) + 1
+        return self.model_copy(update={"periods": self.periods[-periods:]})
+
+    @property
+    def shift(self) -> tuple[float, float]:
+        """The mean over the periods, and its variance."""
+        number = len(self.periods)
+        total = sum(one.shift for one in self.periods), sum(one.variance for one in self.periods)
+        return total[0] / number, total[1] / number**2

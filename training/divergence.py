@@ -127,13 +127,16 @@ def _learning(state: State, value: float) -> State:
 def _compared(state: State, at: str, value: float, sd: float, off: float) -> State:
     # no period alone fills a sum to overflowing
     rise, fall = (
-        side.grown(at, min(sign * off - state.reference, state.limit), value, sd, state.baseline)
+        side.grown(min(sign * off - state.reference, state.limit), at, value, sd, state.baseline)
         for side, sign in ((state.rise, 1), (state.fall, -1))
     )
-    after = state.model_copy(update={"rise": rise, "fall": fall})
     if max(rise.sum, fall.sum) <= state.limit:
-        return after.model_copy(update={"baseline": state.baseline.with_usual(value)})
-    return after.model_copy(update={"status": "diverged", "alarm": _alarm(after, at)})
+        baseline = state.baseline.with_usual(value)
+        return state.model_copy(update={"rise": rise, "fall": fall, "baseline": baseline})
+    sides = {"rise": rise.since_the_change()} if rise.sum > fall.sum else {"fall": fall.since_the_change()}
+    (side,) = sides.values()
+    alarm = _alarm(state, side, side.periods[0].at, at)
+    return state.model_copy(update={"status": "diverged", "alarm": alarm} | sides)
 
 
 def _farther(state: State, at: str, value: float, sd: float) -> State:
@@ -141,21 +144,19 @@ def _farther(state: State, at: str, value: float, sd: float) -> State:
     assert state.alarm is not None
     name = "fall" if state.alarm.direction == "slower" else "rise"
     side = getattr(state, name).with_period(at, value, sd, state.baseline)
-    after = state.model_copy(update={name: side})
-    return after.model_copy(update={"alarm": _alarm(after, state.alarm.found_at)})
+    alarm = _alarm(state, side, state.alarm.since, state.alarm.found_at)
+    return state.model_copy(update={name: side, "alarm": alarm})
 
 
-def _alarm(state: State, found_at: str) -> Alarm:
-    slower = state.fall.sum > state.rise.sum
-    side = state.fall if slower else state.rise
-    shift, own = side.shift / side.periods, side.variance / side.periods
+def _alarm(state: State, side: Excursion, since: str, found_at: str) -> Alarm:
+    shift, variance = side.shift
     # of the periods since, and of the baseline that they are compared with
-    sd = math.sqrt(own / side.periods + own / state.baseline.periods)
+    sd = math.sqrt(variance * (1 + len(side.periods) / state.baseline.periods))
     return Alarm(
-        since=str(side.since),
+        since=since,
         found_at=found_at,
-        direction="slower" if slower else "faster",
-        periods=side.periods,
+        direction="slower" if shift < 0 else "faster",
+        periods=len(side.periods),
         percent=_percent(shift),
         percent_lo90=_percent(shift - _OUTER * sd),
         percent_hi90=_percent(shift + _OUTER * sd),

@@ -50,10 +50,11 @@ class Answered:
 
 @dataclass(frozen=True)
 class Paper:
-    """Of one experiment on one broker."""
+    """Of one experiment on one broker; what waits for a disk is told apart, as its runs scatter more."""
 
     experiment: str
     product: str
+    persistent: bool
     learned: int
     answers: Sequence[Answered]
 
@@ -79,15 +80,16 @@ def live_exam(points: Sequence[Measured], predictor: str = HYBRID) -> list[Paper
     model = TwinModel.fit(data_of([points[at] for at in sorted(learned)]))
     asked = [point for at, point in enumerate(points) if at not in learned]
     answers = model.predict([one.configuration for one in asked], THROUGHPUT, predictor)
-    papers: dict[tuple[str, str], list[Answered]] = {}
+    papers: dict[tuple[str, str, bool], list[Answered]] = {}
     for point, answer in zip(asked, answers, strict=True):
         papers.setdefault(_paper(point), []).append(Answered(point, answer))
     known = [_paper(points[at]) for at in learned]
     return [Paper(*key, known.count(key), found) for key, found in papers.items()]
 
 
-def _paper(point: Measured) -> tuple[str, str]:
-    return point.experiment, point.configuration.software.product
+def _paper(point: Measured) -> tuple[str, str, bool]:
+    asked = point.configuration
+    return point.experiment, asked.software.product, bool(asked.flat()["persistent"])
 
 
 def _learned(points: Sequence[Measured]) -> set[int]:

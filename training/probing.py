@@ -38,28 +38,31 @@ def least_sure(
     """Places of candidates of one system, in the order of choice; without a calibration by what was believed
     before any row. `known` were measured, but the calibration has not seen them: they are not chosen again.
     What the physics does not cover is never chosen, so there may be fewer than asked for."""
-    if not candidates:
-        return []
-    columns = Columns.of([*candidates, *known])
     target = system.target(THROUGHPUT)
     if target is None:
         raise KeyError(f"{system.name} does not explain {THROUGHPUT}")
+    asked = [at for at, excuse in enumerate(system.excuses(Batch(candidates))) if excuse is None]
+    told = [one for one, excuse in zip(known, system.excuses(Batch(known)), strict=True) if excuse is None]
+    if not asked:
+        return []
+    columns = Columns.of([*(candidates[at] for at in asked), *told])
     calibration = calibration or believed(system.seen_in(columns))
     covariance = _doubt(system, calibration, columns, target) + _left_over(correction, columns)
     keys = noise_keys(system, Batch(columns), THROUGHPUT)
     noise = np.array([calibration.noise.get(key, target.noise) for key in keys]) * correction.noise_factor
+    # a metric that does not apply somewhere is not measured there
     covered = np.isfinite(np.diag(covariance))
     covariance[~covered], covariance[:, ~covered] = 0.0, 0.0
-    asked = np.arange(columns.size) < len(candidates)
-    for place in np.flatnonzero(~asked & covered).tolist():
+    mine = np.arange(columns.size) < len(asked)
+    for place in np.flatnonzero(~mine & covered).tolist():
         covariance = _after(covariance, place, noise)
-    told = {one.configuration_id for one in known}
-    left = np.array([one.configuration_id not in told for one in candidates]) & covered[asked]
+    measured = {one.configuration_id for one in known}
+    left = np.array([candidates[at].configuration_id not in measured for at in asked]) & covered[mine]
     chosen: list[int] = []
     for _ in range(min(count, int(left.sum()))):
-        gains = (covariance[asked] ** 2).sum(axis=0) / (np.diag(covariance) + noise**2)
-        place = int(np.argmax(np.where(left, gains[asked], -1.0)))
-        chosen.append(place)
+        gains = (covariance[mine] ** 2).sum(axis=0) / (np.diag(covariance) + noise**2)
+        place = int(np.argmax(np.where(left, gains[mine], -1.0)))
+        chosen.append(asked[place])
         left[place] = False
         covariance = _after(covariance, place, noise)
     return chosen
@@ -87,7 +90,6 @@ def _doubt(system: System, calibration: Calibration, columns: Columns, target: T
     metrics = Physics(seen, Batch(columns, moved)).at_each(np.vstack([logs + steps, logs - steps]))
     more, less = np.split(target.to_scale(metrics[target.metric]), 2)
     apart = (more - less) / 2
-    apart[:, [excuse is not None for excuse in system.excuses(Batch(columns))]] = np.nan
     found: Array = apart.T @ apart
     if not any(effect.between_machines for effect in system.effects):
         same = columns.texts(*MACHINE)[:, None] == columns.texts(*MACHINE)[None, :]

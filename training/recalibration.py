@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from training.model import TwinModel
-from training.periods import Period, probed
+from training.periods import Period, Probe, probed
 from training.refitting import Refit, Told, refitted
 from twin.calibration.observations import Observation
 from twin.core.columns import Columns
@@ -26,9 +26,12 @@ from twin.systems.registry import BY_FAMILY
 
 # two periods of three probes: fewer cannot tell which demand has changed
 FEWEST = 6
-# A refit that is right leaves its probes' centre within so many of its own standard deviations nineteen times
-# in twenty; and most of the probes themselves
-_WITHIN = 2.0
+# A refit that is right leaves the centre of probes within two of its own standard deviations nineteen times in
+# twenty, and the most of them within one of a run, told by a median whose own error is 1.17 by the root of
+# their number: three of those, or twice the noise of a run where they are many
+_CENTRE = 2.0
+_MOST = 2.0
+_OF_FEW = 3 * 1.17
 # from a median of absolute errors to a standard deviation
 _OF_MEDIAN = 1.4826
 # what no demand changes by without somebody knowing why
@@ -72,7 +75,8 @@ class Errors:
 
     @property
     def within_noise(self) -> bool:
-        return abs(self.centre) <= _WITHIN and self.most <= _WITHIN
+        most = max(_MOST, 1 + _OF_FEW / self.probes**0.5)
+        return abs(self.centre) <= _CENTRE and self.most <= most
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,10 @@ def recalibrated(
         Told.of(model, system, [row for period in some for row in period], noise_factor)
         for some in (periods[:-1], periods[-1:])
     )
-    if used.rates < FEWEST or not newest.rates:
+    if len(used.rates) < FEWEST or not newest.rates:
         return Refused(
-            f"{used.rates} rates to learn from and {newest.rates} of a newer period to look at: {FEWEST} and "
-            "1 are the fewest"
+            f"{len(used.rates)} rates to learn from and {len(newest.rates)} of a newer period to look at: "
+            f"{FEWEST} and 1 are the fewest"
         )
     refit = refitted(model, system, used)
     after = replace(
@@ -139,7 +143,11 @@ def recalibrated(
         calibrations=model.calibrations | {system.name: refit.calibration},
         version="unregistered",
     )
-    before_after = [_errors(one, told, noise_factor) for told in (used, newest) for one in (model, after)]
+    before_after = [
+        _errors(one, told, noise_factor, learned=told is used)
+        for told in (used, newest)
+        for one in (model, after)
+    ]
     found = Recalibration(
         after, system.name, _broker(rows[0]), len(used.rows), _changes(system, refit), *before_after
     )
@@ -170,19 +178,23 @@ def _broker(row: Observation) -> str:
     return str(Columns.of([row.configuration]).texts("product", *MACHINE)[0])
 
 
-def _errors(model: TwinModel, told: Told, noise_factor: float) -> Errors:
-    rates = [row for row in told.rows if row.metric == THROUGHPUT]
+def _errors(model: TwinModel, told: Told, noise_factor: float, learned: bool) -> Errors:
+    """Of rates that were learned from, noise alone is left; of others what the model does not know, too."""
     probes = [
-        one.model_copy(update={"sd": one.sd * noise_factor})
-        for one in probed(model, [row.configuration for row in rates], [row.value for row in rates])
+        one.model_copy(update={"sd": noise if learned else one.sd * noise_factor})
+        for one, (_, noise) in zip(_probes(model, told), told.rates, strict=True)
         if one.sd and one.flaw is None
     ]
-    period = Period(at="", probes=tuple(probes))
-    centre, sd = period.centre
+    centre, sd = Period(at="", probes=tuple(probes)).centre
     ratios = np.array([one.measured / one.predicted for one in probes if one.measured and one.predicted])
     off = np.abs(np.log(ratios)) / np.array([one.sd for one in probes])
     percent = 100 * float(np.median(np.abs(1 / ratios - 1)))
     return Errors(len(probes), percent, centre / sd, float(np.median(off)) * _OF_MEDIAN)
+
+
+def _probes(model: TwinModel, told: Told) -> tuple[Probe, ...]:
+    rows = [row for row, _ in told.rates]
+    return probed(model, [row.configuration for row in rows], [row.value for row in rows])
 
 
 def _changes(system: System, refit: Refit) -> tuple[Change, ...]:

@@ -31,10 +31,11 @@ _BLURS = (5.0, 1.0)
 
 @dataclass(frozen=True)
 class Told:
-    """Figures in the scale of their targets: what the physics should say for the model with its correction
-    to say what was measured, and the noise of that."""
+    """Figures in the scale of their targets: the noise of a run; what the physics should say for the model
+    with its correction to say what was measured, and the noise of that."""
 
     rows: tuple[Observation, ...]
+    runs: Array
     needed: Array
     noise: Array
 
@@ -42,7 +43,7 @@ class Told:
     def of(cls, model: TwinModel, system: System, rows: Sequence[Observation], noise_factor: float) -> Told:
         """Without those that the model has no answer for."""
         covered = Observations.of(system, rows).rows
-        needed, noise = np.full(len(covered), np.nan), np.full(len(covered), np.nan)
+        runs, needed, noise = np.full((3, len(covered)), np.nan)
         for metric in sorted({row.metric for row in covered}):
             places = [at for at, row in enumerate(covered) if row.metric == metric]
             said = model.corrected(system, Columns.of([covered[at].configuration for at in places]), metric)
@@ -52,13 +53,16 @@ class Told:
             own = 1.0 - (0.0 if correction is None else correction.regression_weight)
             measured = target.to_scale(np.array([covered[at].value for at in places]))
             off = np.where(without_text(said.foretold.excuse), (measured - said.value) / own, np.nan)
-            needed[places], noise[places] = said.foretold.value + off, said.noise * noise_factor / own
+            runs[places], needed[places] = said.noise * noise_factor, said.foretold.value + off
+            noise[places] = runs[places] / own
         told = np.flatnonzero(np.isfinite(needed)).tolist()
-        return cls(tuple(covered[at] for at in told), needed[told], noise[told])
+        return cls(tuple(covered[at] for at in told), runs[told], needed[told], noise[told])
 
     @property
-    def rates(self) -> int:
-        return sum(row.metric == THROUGHPUT for row in self.rows)
+    def rates(self) -> list[tuple[Observation, float]]:
+        """With the noise of each."""
+        pairs = zip(self.rows, self.runs.tolist(), strict=True)
+        return [(row, noise) for row, noise in pairs if row.metric == THROUGHPUT]
 
 
 @dataclass(frozen=True)

@@ -52,3 +52,9 @@ def test_a_bad_line_costs_only_itself(bad):
 def test_lines_without_a_run_are_refused():
     with pytest.raises(Refused, match="no record of a run"):
         read(SAMPLE)
+
+
+def test_a_run_that_ended_before_its_time_says_why():
+    (run,) = read(HEAD | {"problem": "the connection to NATS is gone"}, SAMPLE).runs
+    assert run.problem == "the connection to NATS is gone"
+    assert len(run.samples) == 1

@@ -65,7 +65,9 @@ def test_the_limit_is_the_one_in_the_tables(height: float, periods: float) -> No
 def test_the_limit_agrees_with_siegmunds_approximation() -> None:
     height = limit(0.5, PERIODS_PER_FALSE_ALARM)
     times = 2 * 0.5 * (height + 1.166)
-    assert (math.exp(times) - times - 1) / (2 * 0.5**2) / 2 == pytest.approx(PERIODS_PER_FALSE_ALARM, rel=0.02)
+    assert (math.exp(times) - times - 1) / (2 * 0.5**2) / 2 == pytest.approx(
+        PERIODS_PER_FALSE_ALARM, rel=0.02
+    )
 
 
 def test_standard_normal_numbers_raise_an_alarm_in_a_thousand_periods() -> None:
@@ -103,9 +105,7 @@ def test_heavy_tails_and_correlated_periods_raise_more_but_not_without_bound() -
 def test_a_broker_slowed_by_a_third_is_found_within_three_periods(before: int) -> None:
     """Whatever the model says of its noise, right or half as much as it is."""
     for stated in (NOISE, NOISE / 2):
-        found = [
-            played(slowed(np.random.default_rng(seed), before), sd=stated) for seed in range(200)
-        ]
+        found = [played(slowed(np.random.default_rng(seed), before), sd=stated) for seed in range(200)]
         # one that was found before it happened is a false alarm, not a late one
         fair = [one for one in found if one.alarm is None or int(one.alarm.found_at) >= before]
         assert sum(one.alarm is not None for one in fair) >= 0.99 * len(fair)

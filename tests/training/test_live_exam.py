@@ -55,9 +55,11 @@ def papers():
 
 def test_a_third_of_each_grid_is_learned_from_and_all_else_is_asked(papers):
     grids = {name: len(experiments()[name].columns("exam")) for name in NAMES}
-    assert {one.experiment: one.learned + len(one.answers) for one in papers} == grids
+    assert {(one.experiment, one.persistent): one.learned + len(one.answers) for one in papers} == {
+        (name, persistent): size / 2 for name, size in grids.items() for persistent in (False, True)
+    }
     for one in papers:
-        assert 0 < one.learned <= grids[one.experiment] / 3
+        assert 0 < one.learned <= grids[one.experiment] / 2 / 3
 
 
 def test_a_law_that_the_physics_can_tell_is_found_from_a_third(papers):
@@ -80,7 +82,7 @@ def paper(errors, repeats):
         said = Excuse(target=THROUGHPUT, predictor="hybrid", excuse="never measured")
         one = Measured("put_get", point.configuration, {THROUGHPUT: repeats})
         answers.append(Answered(one, said) if error is None else _Said(one, error))
-    return Paper("put_get", "NATS", 4, answers)
+    return Paper("put_get", "NATS", False, 4, answers)
 
 
 class _Said(Answered):

@@ -130,20 +130,20 @@ def test_a_machine_that_ratings_lead_to_is_less_sure_than_the_measured_one() -> 
     assert least_sure(HUB, calibration, some, 1) == [1]
 
 
-def test_doubt_of_the_correction_counts(small_model) -> None:
-    """Where physics alone would be sure, a kind of configuration that no row has is not."""
-    calibration = small_model.calibrations[HUB.name]
+def test_doubt_of_the_correction_counts(small_model, small_data) -> None:
+    """Where physics is sure of everything, a kind of configuration that no row has is still open."""
+    known = small_model.calibrations[HUB.name]
+    sure = tuple(
+        tuple(1e-9 * (row == place) for place, _ in enumerate(one))
+        for row, one in enumerate(known.covariance)
+    )
     correction = small_model.corrections[HUB.name, THROUGHPUT]
-    assert correction.residual is not None
-    some = [
-        Configuration.from_flat(flat_example("rules_hub") | {"queue_managers": n, "rules_engines": engines})
-        for n in range(1, 8)
-        for engines in (1, 2)
-    ]
-    without = least_sure(HUB, calibration, some, 3)
-    with_correction = least_sure(HUB, calibration, some, 3, correction=correction)
-    assert len(with_correction) == len(without) == 3
-    assert len(set(with_correction)) == 3
+    measured = next(one for one in small_data.configurations.values() if one.workload.family == "rules_hub")
+    unlike = Configuration.from_flat(
+        {name: value for name, value in measured.flat().items() if value is not None} | {"product": "another"}
+    )
+    calibration = known.model_copy(update={"covariance": sure})
+    assert least_sure(HUB, calibration, [measured, unlike], 1, correction=correction) == [1]
 
 
 @pytest.mark.parametrize("count", [0, 1, 100])

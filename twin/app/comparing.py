@@ -27,6 +27,7 @@ def examined(paper: Paper, rows: bool) -> dict[str, Any]:
     told: dict[str, Any] = {
         "experiment": paper.experiment,
         "product": paper.product,
+        "persistent": paper.persistent,
         "learned": paper.learned,
         "asked": len(paper.answers),
         "excused": len(paper.answers) - len(paper.errors),

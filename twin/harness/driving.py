@@ -17,9 +17,9 @@ from twin.harness.experiments import Point
 from twin.harness.measuring import Meter, clock
 
 _LOG = logging.getLogger(__name__)
-# Messages between producers and consumers at most: more would only wait, and a broker that pages or throttles
-# because of a backlog measures something else.
-_BACKLOG = 1000
+# Messages that may wait on queues, as in the reports: more would only wait longer, and a broker that pages or
+# throttles because of a backlog measures something else.
+DEPTH = 100
 _LOOKING_S = 0.0005
 # a run that is counted in messages ends after so many times its length in any case
 _PATIENCE = 12
@@ -59,7 +59,7 @@ class Run:
         self._left.set()
         self.meter.done(intended)
 
-    async def room(self, most: int = _BACKLOG) -> None:
+    async def room(self, most: int) -> None:
         """Until less than so many messages are under way."""
         while self.under_way >= most:
             self._left.clear()

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from twin.harness.brokers.interface import UNLIMITED, Message, Queue, Session
-from twin.harness.driving import Body, Run, connected, declared, ends_unit, intended, working
+from twin.harness.driving import DEPTH, Body, Run, connected, declared, ends_unit, intended, working
 from twin.harness.measuring import clock
 
 # puts under way of a load by the clock: one that cannot keep up is told by the rate that it missed
@@ -45,8 +45,9 @@ def _producer(run: Run, session: Session, queue: Queue, consumed: bool) -> list[
 
 async def _closed_loop(run: Run, session: Session, queue: Queue, each: int, consumed: bool) -> None:
     body = Body(run.column("message_bytes"))
+    unconfirmed = run.column("producers") * run.column("window")
     while True:
-        await run.room()
+        await run.room(unconfirmed + DEPTH)
         now = clock()
         unit = [Message(queue, body.at(now, last=number == each)) for number in range(1, each + 1)]
         await _put(run, session, unit, now, consumed)
@@ -55,7 +56,7 @@ async def _closed_loop(run: Run, session: Session, queue: Queue, each: int, cons
 async def _without_waiting(run: Run, session: Session, queue: Queue, consumed: bool) -> None:
     body = Body(run.column("message_bytes"))
     while True:
-        await run.room()
+        await run.room(DEPTH)
         now = clock()
         await session.send(Message(queue, body.at(now)))
         run.sent()

@@ -15,6 +15,8 @@ Products and machines differ: factors that rows tell of a product, or of a machi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from twin.core.columns import Texts
@@ -52,8 +54,10 @@ _PARAMETERS = (
     ),
     Parameter("cpu_per_kb", "ms/KB", 0.005, 0.6, "judged: five copies at 1 GB/s, encryption among them"),
     Parameter("persistent_cpu", "", 1.5, 0.3, "judged: building log records adds half of a call"),
-    Parameter("read_share", "", 0.4, 0.4, "judged: a wake-up and two system calls, nearly half of a call"),
-    Parameter("commit_share", "", 0.2, 0.5, "judged: one of five steps of a call is its commit"),
+    # beside what an operation costs in any case
+    Parameter("reading", "", 1.0, 0.6, "judged: a wake-up and two system calls cost as much as the rest"),
+    Parameter("committing", "", 0.25, 0.6, "judged: one of five steps of a call is its commit"),
+    Parameter("travelling", "", 0.7, 0.2, "judged: not all that is under way arrives at once"),
     Parameter("fetch", "", 1.0, 0.5, "no difference expected between a put's way and a get's"),
     *write_times("force_ms"),
     Parameter("force_ms[untold]", "ms", 1.3, 1.0, "judged: midway between flash and a plain disk"),
@@ -78,6 +82,7 @@ _EFFECTS = (
         "product_units", ("unit_forces",), _PRODUCT, 0.6, "judged: some force each message of a unit of work"
     ),
     Effect("product_group", ("group_commit",), _PRODUCT, 0.6, "judged: some let no commit wait for another"),
+    Effect("product_reading", ("reading",), _PRODUCT, 0.5, "judged: clients of other make"),
     Effect("product_fetch", ("fetch",), _PRODUCT, 0.5, "judged: a request for each message, or for many"),
     Effect("product_lock", ("lock",), _PRODUCT, 0.6, "judged: a queue may be a thread, a lock or neither"),
     Effect(
@@ -94,12 +99,15 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     persistent = batch.flag("persistent")
     round_trip = batch.is_("family", "request_reply")
     per_commit = batch.number("messages_per_commit", absent=1.0)
-    population, halves = _population(batch), np.where(round_trip, 1, _halves(batch))
+    under_way, halves = _UnderWay.of(batch, per_commit), np.where(round_trip, 1, _halves(batch))
+    # a unit of work that is under way as a whole goes round as one
+    population = under_way.population / under_way.at_once
     # what a customer waits for
     operations = np.where(round_trip, _OPERATIONS, 1)
     messages = np.where(round_trip, _MESSAGES, 1)
     kb = batch.number("message_bytes") / 1024
-    work = demands["operation_cpu"] * factors["product_cpu"] * _alone(batch, demands, population, per_commit)
+    work = demands["operation_cpu"] * factors["product_cpu"]
+    work = work * _alone(under_way, demands, factors["product_reading"], per_commit)
     work = work + demands["cpu_per_kb"] * factors["product_cpu_per_kb"] * kb
     work = work * operations * np.where(persistent, demands["persistent_cpu"], 1.0)
     work = work * factors["machine_cpu"] * batch.cpu_ratio
@@ -110,7 +118,7 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     )
     # commits that wait for a force go out together, of either half
     grouped = np.minimum(demands["group_commit"] * factors["product_group"], 1.0)
-    together = np.maximum(population / per_commit, 1.0) ** grouped / halves
+    together = np.maximum(under_way.population / per_commit, 1.0) ** grouped / halves
     # a get only marks a message as gone, its bytes are in the log already
     logged_kb = np.where(persistent & (batch.number("producers", absent=1.0) > 0), messages * kb, 0.0)
     transfer_ms = factors["machine_disk"] * demands["log_per_kb"] * logged_kb
@@ -120,7 +128,7 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     delay_ms = factors["product_delay"] * factors["machine_delay"] * batch.network_ratio * demands["delay"]
     # where consumers hold back, it is their way that is waited for
     fetched = demands["fetch"] * factors["product_fetch"]
-    delay_ms = delay_ms * np.where(_fetching(batch, population), fetched, 1.0)
+    delay_ms = delay_ms * np.where(_fetching(batch, under_way.population), fetched, 1.0) / under_way.at_once
     network = Network(
         stations=[
             cpu(work * _MS, batch.number("cpus") / halves),
@@ -141,16 +149,38 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     return evaluated(network, batch, cpu_ms_per_msg=work * halves)
 
 
-def _alone(batch: Batch, demands: Demands, population: Array, per_commit: Array) -> Array:
-    """The work of an operation, against one that comes alone."""
-    programs = np.where(_fetching(batch, population), batch.number("consumers"), batch.number("producers"))
-    programs = np.where(programs > 0, programs, batch.number("consumers"))
-    half_of_them = np.maximum(batch.number("connections") / 2, 1.0)
-    connections = np.where(np.isnan(half_of_them), programs, np.fmin(half_of_them, programs))
-    # requesters have a connection each
-    on_one = np.where(np.isnan(connections), 1.0, np.maximum(population / np.maximum(connections, 1.0), 1.0))
-    read, commit = np.minimum(demands["read_share"], 0.9), np.minimum(demands["commit_share"], 0.9)
-    found: Array = (1 - read * (1 - 1 / on_one)) * (1 - commit * (1 - 1 / per_commit))
+@dataclass(frozen=True)
+class _UnderWay:
+    """Messages of the half that decides: how many, of how many programs, and what of them keeps together."""
+
+    population: Array
+    # messages of one unit of work that are under way at a time: they wait for one answer
+    at_once: Array
+    # messages under way on one connection
+    on_one: Array
+
+    @classmethod
+    def of(cls, batch: Batch, per_commit: Array) -> _UnderWay:
+        population = _population(batch)
+        programs = np.where(
+            _fetching(batch, population), batch.number("consumers"), batch.number("producers")
+        )
+        programs = np.where(programs > 0, programs, batch.number("consumers"))
+        # both halves use them
+        connections = np.fmin(batch.number("connections"), programs)
+        # requesters have one request under way each, on a connection of their own
+        of_one = np.nan_to_num(population / np.maximum(programs, 1.0), nan=1.0)
+        on_one = np.nan_to_num(population / np.maximum(connections, 1.0), nan=1.0)
+        return cls(population, np.clip(of_one, 1.0, per_commit), np.maximum(on_one, 1.0))
+
+
+def _alone(under_way: _UnderWay, demands: Demands, reads: Array, per_commit: Array) -> Array:
+    """The work of an operation, against one that comes alone. What is under way on a connection arrives in
+    groups, as many messages as its power of `travelling`, and each group is read once."""
+    reading, committing = demands["reading"] * reads, demands["committing"]
+    group = under_way.on_one ** np.minimum(demands["travelling"], 1.0)
+    read, committed = (1 + reading / group) / (1 + reading), (1 + committing / per_commit) / (1 + committing)
+    found: Array = read * committed
     return found
 
 

@@ -176,10 +176,10 @@ def _print_papers(papers: list[Paper], rows: bool) -> None:
     )  # fmt: skip
     for one in papers:
         told = examined(one, rows=False)
+        name = one.experiment + (", persistent" if one.persistent else "")
         grid.add_row(
-            one.experiment, one.product, str(one.learned), str(told["asked"]),
-            _percent(told["median_error_pct"]), _percent(one.allowed_pct),
-            _percent(told["greatest_error_pct"]), _percent(told["noise_pct"]),
+            name, one.product, str(one.learned), str(told["asked"]), _percent(told["median_error_pct"]),
+            _percent(one.allowed_pct), _percent(told["greatest_error_pct"]), _percent(told["noise_pct"]),
             "passed" if one.passed else "failed",
         )  # fmt: skip
     out.print(grid)
