@@ -142,7 +142,8 @@ def _compared(state: State, at: str, value: float, sd: float, off: float) -> Sta
 def _farther(state: State, at: str, value: float, sd: float) -> State:
     """A diverged broker stays so until somebody does something; every period tells better by how much."""
     assert state.alarm is not None
-    name = "fall" if state.alarm.direction == "slower" else "rise"
+    # the side that raised the alarm, whatever periods say since
+    name = "fall" if state.fall.sum > state.rise.sum else "rise"
     side = getattr(state, name).with_period(at, value, sd, state.baseline)
     alarm = _alarm(state, side, state.alarm.since, state.alarm.found_at)
     return state.model_copy(update={name: side, "alarm": alarm})

@@ -95,8 +95,8 @@ def _paper(point: Measured) -> tuple[str, str, bool]:
 def _learned(points: Sequence[Measured]) -> set[int]:
     """A third of each grid at most; what is chosen of one grid is known when the next has its turn."""
     chosen: list[int] = []
-    for paper in sorted({_paper(point) for point in points}):
-        mine = [at for at, point in enumerate(points) if _paper(point) == paper]
+    for grid in sorted({_paper(point)[:2] for point in points}):
+        mine = [at for at, point in enumerate(points) if _paper(point)[:2] == grid]
         candidates = [points[at].configuration for at in mine]
         system = BY_FAMILY[str(candidates[0].workload.family)]
         known = [
@@ -117,8 +117,9 @@ def data_of(points: Sequence[Measured]) -> Data:
         identity, group = point.configuration.configuration_id, point.experiment
         source = f"live-{point.configuration.software.product}"
         for metric, value in values.items():
+            noise = (point.error_of_the_median or 0.0) if metric == THROUGHPUT else 0.0
             figures.append(
-                Observation(f"live:{at}:{metric}", source, point.configuration, metric, value, group)
+                Observation(f"live:{at}:{metric}", source, point.configuration, metric, value, group, noise)
             )
         rows.append(
             {"configuration_id": identity, "source_id": source, "exam_group": group}

@@ -26,10 +26,10 @@ from twin.systems.registry import BY_FAMILY
 
 # two periods of three probes: fewer cannot tell which demand has changed
 FEWEST = 6
-# A refit that is right leaves the centre of probes within two of its own standard deviations nineteen times in
-# twenty, and the most of them within one of a run, told by a median whose own error is 1.17 by the root of
-# their number: three of those, or twice the noise of a run where they are many
-_CENTRE = 2.0
+# A refit that is right leaves the centre of its probes within so many of its own standard deviations 99 times
+# in 100, and most probes within one of a run, told by a median whose own error is 1.17 by the root of their
+# number: three of those, or twice the noise of a run where they are many
+_CENTRE = 2.5
 _MOST = 2.0
 _OF_FEW = 3 * 1.17
 # from a median of absolute errors to a standard deviation
@@ -105,6 +105,9 @@ def approve(recalibration: Recalibration, policy: Policy) -> tuple[bool, str]:
     """Whether to promote, and why."""
     if policy == "person":
         return False, f"for a person to judge: {recalibration}"
+    for one in recalibration.changes:
+        if not 1 / FARTHEST <= one.factor <= FARTHEST:
+            return False, f"{one}: more than {FARTHEST:g} times is for a person to judge"
     before, after = recalibration.newest_before, recalibration.newest_after
     if not after.within_noise:
         return False, (
@@ -113,9 +116,6 @@ def approve(recalibration: Recalibration, policy: Policy) -> tuple[bool, str]:
         )
     if recalibration.after.median_percent >= recalibration.before.median_percent:
         return False, f"the probes were no farther off before: {recalibration}"
-    for one in recalibration.changes:
-        if not 1 / FARTHEST <= one.factor <= FARTHEST:
-            return False, f"{one}: more than {FARTHEST:g} times is for a person to judge"
     return True, str(recalibration)
 
 

@@ -92,7 +92,8 @@ def test_a_commit_of_many_messages_is_forced_once() -> None:
     # and so is what a commit costs the processors
     share = PRIORS["committing"] / (1 + PRIORS["committing"])
     commit = PRIORS["operation_cpu"] * PRIORS["persistent_cpu"] * share
-    assert 1000 / one - 1000 / ten == pytest.approx(0.9 * (force + commit))
+    forced = 1 - 10 ** -PRIORS["unit_forces"]
+    assert 1000 / one - 1000 / ten == pytest.approx(forced * force + 0.9 * commit)
 
 
 def test_messages_that_travel_together_cost_less_than_single_ones() -> None:

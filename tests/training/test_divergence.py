@@ -204,6 +204,16 @@ def test_a_diverged_broker_stays_so_and_is_told_better_with_every_period() -> No
     assert width < before
 
 
+def test_a_broker_that_has_come_back_is_told_by_a_shrinking_shift() -> None:
+    chance = np.random.default_rng(15)
+    state = played(slowed(chance, 20))
+    for at in range(23, 43):
+        state = updated(state, period(at, quiet(chance, 1)[0].tolist()))
+    assert state.status == "diverged"
+    assert state.alarm is not None
+    assert -10 < state.alarm.percent < 2
+
+
 def test_after_recalibration_what_is_usual_is_learned_anew() -> None:
     state = renewed(played(slowed(np.random.default_rng(10))))
     assert (state.status, state.alarm, state.baseline.periods) == ("learning", None, 0)

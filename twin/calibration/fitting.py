@@ -65,7 +65,7 @@ def fit(observations: Observations, start: Array | None = None) -> Fit:
     physics = Physics(system, observations.batch(observations.reference))
     prior = np.log([one.prior for one in system.parameters])
     spread = np.array([one.spread for one in system.parameters])
-    noise = np.array([_target(system, row.metric).noise for row in observations.rows])
+    noise = np.array([np.hypot(_target(system, row.metric).noise, row.noise) for row in observations.rows])
     measured = _per_metric(observations, lambda target, rows: target.to_scale(observations.values[rows]))
 
     def predicted(logs: Array) -> Array:

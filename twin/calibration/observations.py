@@ -36,6 +36,8 @@ class Observation:
     value: float
     # rows of a source that are held out together; a row without one is never fitted on
     exam_group: str | None = None
+    # standard deviation of the value itself, in its target's scale, where repeats tell it
+    noise: float = 0.0
 
     @property
     def family(self) -> str:

@@ -49,9 +49,10 @@ class Meter:
     """Counts of one run. Drivers call `sent` and `done`; who runs them calls `begin` after the warm-up,
     `tick` at the end of each interval, and `summary` last."""
 
-    def __init__(self, cpus: int, **processors: ProcessorTime) -> None:
-        """`processors`: who is paid for, by the first word of a metric: broker, worker, driver."""
-        self.cpus, self.processors = cpus, processors
+    def __init__(self, **processors: ProcessorTime) -> None:
+        """`processors`: who is paid for, by the first word of a metric: broker, worker, driver. Load and
+        broker share the machine: how busy it is says little about either, their time per message does."""
+        self.processors = processors
         self.samples: list[dict[str, Any]] = []
         self._latencies: list[float] = []
         self._histogram = HdrHistogram(1, _LONGEST_US, _DIGITS)
@@ -78,23 +79,18 @@ class Meter:
         self.samples.clear()
 
     def tick(self) -> None:
-        now, used = clock(), self._processor_seconds()
+        now = clock()
         interval = now - self._ticked
-        # a process that was killed in between takes its seconds with it
-        served = max(sum(used[one] - self._used_at_tick[one] for one in used if one != "driver"), 0.0)
-        sample = {
+        self.samples.append({
             "at_s": round(now - self._started, 6),
             "interval_s": round(interval, 6),
             "rate_msgs_per_s": round(self._done / interval, 3),
             "sent_msgs_per_s": round(self._sent / interval, 3),
             "messages": self._done,
-            "cpu_busy_pct": round(min(100 * served / (interval * self.cpus), 100.0), 2),
             **self._interval_latencies(),
-        }
-        if not self.processors.get("broker"):
-            del sample["cpu_busy_pct"]
-        self.samples.append(sample)
-        self._ticked, self._used_at_tick = now, used
+        })  # fmt: skip
+        # workers may be gone when the summary is asked for
+        self._ticked, self._used_at_tick = now, self._processor_seconds()
         self._sent = self._done = 0
 
     def summary(self) -> dict[str, float]:
@@ -104,12 +100,12 @@ class Meter:
             found["average_msgs_per_s"] = round(self.messages / found["run_s"], 3)
             for one, seconds in self._used_at_tick.items():
                 if self.processors[one]:
-                    spent = (seconds - self._used[one]) * 1000 / self.messages
+                    # one that was killed in between takes its seconds with it
+                    spent = max(seconds - self._used[one], 0.0) * 1000 / self.messages
                     found[f"{one}_cpu_ms_per_msg"] = round(spent, 6)
-            # the machine of a report runs the broker and its flows, the load comes from another
             if "broker_cpu_ms_per_msg" in found:
-                served = found["broker_cpu_ms_per_msg"] + found.get("worker_cpu_ms_per_msg", 0.0)
-                found["cpu_ms_per_msg"] = round(served, 6)
+                parts = (value for name, value in found.items() if name.endswith("_cpu_ms_per_msg"))
+                found["cpu_ms_per_msg"] = round(sum(parts), 6)
         if self._histogram.get_total_count():
             found["latency_min_ms"] = self._histogram.get_min_value() / 1000
             found["latency_mean_ms"] = round(self._histogram.get_mean_value() / 1000, 4)

@@ -100,7 +100,7 @@ async def recover(
     _check_open_files(load.clients)
     queue = Queue(f"twin-recovery-{secrets.token_hex(4)}", persistent=True)
     async with declared(hub, [queue]):
-        run = _Run(clients, queue, load, meter or Meter(cpus=1))
+        run = _Run(clients, queue, load, meter or Meter())
         return await run.measured(hub, failure, course or Course())
 
 

@@ -15,7 +15,6 @@ from twin.harness.brokers.registry import Place, places
 from twin.harness.driving import Run
 from twin.harness.experiments import Point, experiments, interleaved
 from twin.harness.flowing import flowing
-from twin.harness.machine import this_machine
 from twin.harness.measuring import Meter, ProcessorTime
 from twin.harness.publishing import publishing
 from twin.harness.putting import putting
@@ -114,7 +113,6 @@ class Bench:
             process_id for place in self.places[name] for process_id in place.process_ids(self.brokers[name])
         ]
         return Meter(
-            this_machine()["cpus"],
             broker=ProcessorTime(sorted(set(process_ids))),
             driver=ProcessorTime([os.getpid()]),
         )

@@ -132,7 +132,7 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
         population=np.where(where, 1.0, batch.number("window", absent=1.0)),
         customers="messages under way",
     )  # fmt: skip
-    work = np.where(where, np.nan, flow.worker_ms + flow.broker_ms)
+    work = np.where(where, np.nan, flow.worker_ms + flow.broker_ms + flow.driver_ms)
     found = evaluated(network, batch, cpu_ms_per_msg=work)
     return Evaluation({**found.metrics, "cpu_busy_pct": np.full(batch.size, np.nan)}, found.solution)
 

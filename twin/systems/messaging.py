@@ -62,7 +62,7 @@ _PARAMETERS = (
     *write_times("force_ms"),
     Parameter("force_ms[untold]", "ms", 1.3, 1.0, "judged: midway between flash and a plain disk"),
     Parameter("forces", "", 1, 0.3, "judged: each operation forces the log for itself"),
-    Parameter("unit_forces", "", 1, 0.3, "a unit of work is forced once, however many its messages"),
+    Parameter("unit_forces", "", 0.95, 0.3, "judged: a unit of work is forced once, but for long ones"),
     Parameter("group_commit", "", 0.5, 0.5, "judged: as many commits as the root of the messages under way"),
     Parameter("log_per_kb", "ms/KB", 0.01, 0.6, "judged: flash takes 100 MB/s in blocks of some KB"),
     Parameter("lock", "ms", 0.01, 0.6, "judged: a queue takes 100,000 operations a second, one at a time"),
@@ -83,6 +83,8 @@ _EFFECTS = (
     ),
     Effect("product_group", ("group_commit",), _PRODUCT, 0.6, "judged: some let no commit wait for another"),
     Effect("product_reading", ("reading",), _PRODUCT, 0.5, "judged: clients of other make"),
+    Effect("product_committing", ("committing",), _PRODUCT, 0.5, "judged: clients of other make"),
+    Effect("product_travelling", ("travelling",), _PRODUCT, 0.2, "judged: clients of other make"),
     Effect("product_fetch", ("fetch",), _PRODUCT, 0.5, "judged: a request for each message, or for many"),
     Effect("product_lock", ("lock",), _PRODUCT, 0.6, "judged: a queue may be a thread, a lock or neither"),
     Effect(
@@ -107,7 +109,7 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     messages = np.where(round_trip, _MESSAGES, 1)
     kb = batch.number("message_bytes") / 1024
     work = demands["operation_cpu"] * factors["product_cpu"]
-    work = work * _alone(under_way, demands, factors["product_reading"], per_commit)
+    work = work * _alone(under_way, demands, factors, per_commit)
     work = work + demands["cpu_per_kb"] * factors["product_cpu_per_kb"] * kb
     work = work * operations * np.where(persistent, demands["persistent_cpu"], 1.0)
     work = work * factors["machine_cpu"] * batch.cpu_ratio
@@ -174,11 +176,12 @@ class _UnderWay:
         return cls(population, np.clip(of_one, 1.0, per_commit), np.maximum(on_one, 1.0))
 
 
-def _alone(under_way: _UnderWay, demands: Demands, reads: Array, per_commit: Array) -> Array:
+def _alone(under_way: _UnderWay, demands: Demands, factors: dict[str, Array], per_commit: Array) -> Array:
     """The work of an operation, against one that comes alone. What is under way on a connection arrives in
     groups, as many messages as its power of `travelling`, and each group is read once."""
-    reading, committing = demands["reading"] * reads, demands["committing"]
-    group = under_way.on_one ** np.minimum(demands["travelling"], 1.0)
+    reading = demands["reading"] * factors["product_reading"]
+    committing = demands["committing"] * factors["product_committing"]
+    group = under_way.on_one ** np.minimum(demands["travelling"] * factors["product_travelling"], 1.0)
     read, committed = (1 + reading / group) / (1 + reading), (1 + committing / per_commit) / (1 + committing)
     found: Array = read * committed
     return found
