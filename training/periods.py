@@ -84,14 +84,17 @@ def probed(
     configurations: Sequence[Configuration],
     rates: Sequence[float | None],
     scatters: Sequence[float | None] | None = None,
+    doubted: bool = True,
 ) -> tuple[Probe, ...]:
-    """Measured rates beside what a model says; None where a run failed."""
+    """Measured rates beside what a model says; None where a run failed. Probes that are the same in every
+    period are not `doubted`: what the model has wrong about them is the same each time, and learned."""
     columns = Columns.of(configurations)
     values, sds = np.full(columns.size, np.nan), np.full(columns.size, np.nan)
     for system, rows in by_system(columns):
         said = model.corrected(system, columns.only(rows), THROUGHPUT)
         values[rows] = np.where(without_text(said.foretold.excuse), said.value, np.nan)
-        sds[rows] = np.sqrt(said.doubt**2 + said.foretold.machine**2 + said.noise**2)
+        doubt = said.doubt**2 + said.foretold.machine**2 if doubted else 0.0
+        sds[rows] = np.sqrt(doubt + said.noise**2)
     return tuple(
         Probe(
             configuration_id=configuration.configuration_id,

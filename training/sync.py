@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 from training.correction import NO_CORRECTION
 from training.divergence import State, begun, renewed, updated
+from training.loosening import loosened
 from training.model import TwinModel
 from training.periods import Period, probed
 from training.probing import least_sure
 from training.recalibration import Policy, Recalibration, Refused, approve, recalibrated
 from training.registry import Registration, Registry
 from twin.calibration.observations import Observation
+from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.core.fields import Row, quantity
 from twin.core.prediction import THROUGHPUT, Excuse
@@ -45,6 +47,8 @@ class Watched(Row):
     """One broker: plain data, kept between periods."""
 
     state: State
+    # of the champion that it is compared with
+    version: str
     past: tuple[PastPeriod, ...] = ()
     # calibrations that were approved; figures from before the last describe another broker
     epoch: int = 1
@@ -52,21 +56,39 @@ class Watched(Row):
     waiting_version: str | None = None
 
 
-def watched(broker: str) -> Watched:
-    return Watched(state=begun(broker))
+def watched(broker: str, version: str) -> Watched:
+    return Watched(state=begun(broker), version=version)
 
 
-def probes_for(model: TwinModel, candidates: Sequence[Configuration], count: int) -> list[Configuration]:
-    """Where the twin is least sure, of what it has an answer for. All candidates are of one system."""
+def compared_with(before: Watched, version: str) -> Watched:
+    """What is usual was learned beside one champion: beside another it is learned anew."""
+    if before.waiting_version == version:
+        return settled(before, version)
+    if before.version == version:
+        return before
+    return Watched(state=renewed(before.state), version=version, epoch=before.epoch)
+
+
+def probes_for(
+    now: Watched, model: TwinModel, candidates: Sequence[Configuration], count: int
+) -> list[Configuration]:
+    """Where the twin is least sure, of what it has an answer for: the same in every period as long as all is
+    quiet, and after an alarm where the change shows best. All candidates are of one system."""
     answers = model.predict(candidates)
     known = [one for one, said in zip(candidates, answers, strict=True) if not isinstance(said, Excuse)]
     if not known:
         return []
     system = BY_FAMILY[str(known[0].workload.family)]
+    calibration = model.calibrations.get(system.name)
     correction = model.corrections.get((system.name, THROUGHPUT), NO_CORRECTION)
-    places = least_sure(
-        system, model.calibrations.get(system.name), known, count, correction=correction
-    )  # fmt: skip
+    measured: list[Configuration] = []
+    if now.state.alarm is not None and calibration is not None:
+        calibration = loosened(system, calibration, Columns.of(known))
+        measured = [one.configuration for period in _since(now) for one in period.probes]
+        # all of them were measured: from the beginning
+        if len({one.configuration_id for one in measured}) > len(known) - count:
+            measured = []
+    places = least_sure(system, calibration, known, count, measured, correction)
     return [known[place] for place in places]
 
 
@@ -79,12 +101,14 @@ def after_period(
     scatters: Sequence[float | None] | None = None,
 ) -> Watched:
     """`scatters`: of each run's own samples, where they are known."""
-    period = Period(at=at, probes=probed(model, configurations, rates, scatters))
+    period = Period(at=at, probes=probed(model, configurations, rates, scatters, doubted=False))
     probes = tuple(
         Probed(
-            columns=json.dumps({k: v for k, v in one.flat().items() if v is not None}), rate_msgs_per_s=rate
+            columns=json.dumps({name: value for name, value in one.flat().items() if value is not None}),
+            # what does not count here is not learned from either
+            rate_msgs_per_s=None if probe.flaw else probe.measured,
         )
-        for one, rate in zip(configurations, rates, strict=True)
+        for one, probe in zip(configurations, period.probes, strict=True)
     )
     past = (*before.past, PastPeriod(at=at, probes=probes))[-_REMEMBERED:]
     return before.model_copy(update={"state": updated(before.state, period), "past": past})
@@ -94,28 +118,36 @@ def proposed(now: Watched, model: TwinModel) -> Recalibration | Refused | None:
     """A new calibration once the two have parted; None as long as they have not."""
     if now.state.alarm is None:
         return None
-    since = [one.at for one in now.past].index(now.state.alarm.since)
-    return recalibrated(model, _figures(now, since), now.state.noise_factor)
+    return recalibrated(model, [_figures(now, one) for one in _since(now)], now.state.noise_factor)
 
 
-def _figures(now: Watched, since: int) -> list[list[Observation]]:
+def _since(now: Watched) -> Sequence[PastPeriod]:
+    """Periods since the change, as far as they are remembered."""
+    times = [one.at for one in now.past]
+    alarm = now.state.alarm
+    first = times.index(alarm.since) if alarm is not None and alarm.since in times else 0
+    return now.past[first:]
+
+
+def _figures(now: Watched, period: PastPeriod) -> list[Observation]:
+    name = f"probe:{period.at}"
     return [
-        [
-            Observation(
-                f"probe:{period.at}:{at}", now.state.broker, one.configuration, THROUGHPUT, rate, "probes"
-            )
-            for at, one in enumerate(period.probes)
-            if (rate := one.rate_msgs_per_s) is not None
-        ]
-        for period in now.past[since:]
+        Observation(f"{name}:{at}", now.state.broker, one.configuration, THROUGHPUT, rate, "probes")
+        for at, one in enumerate(period.probes)
+        if (rate := one.rate_msgs_per_s) is not None
     ]
 
 
-def registered(registry: Registry, found: Recalibration, now: Watched, policy: Policy) -> tuple[Watched, str]:
-    """As a version of the model, champion if the policy approves. What the champion was examined on stands:
-    the demands of one broker have moved, nothing else was learned."""
-    champion = registry.champion()
+def registered(
+    registry: Registry, found: Recalibration, now: Watched, policy: Policy
+) -> tuple[Watched, str | None, str]:
+    """The version that it became, if it did, and why. A person is asked by a version that waits; what the
+    policy does not approve is proposed again in the next period, with more to go by. What the champion was
+    examined on stands: the demands of one broker have moved, nothing else was learned."""
     approved, reason = approve(found, policy)
+    if not approved and policy == "auto":
+        return now, None, f"not approved yet: {reason}"
+    champion = registry.champion()
     alarm = now.state.alarm
     assert alarm is not None
     changed = {
@@ -149,14 +181,15 @@ def registered(registry: Registry, found: Recalibration, now: Watched, policy: P
     )
     if not approved:
         registry.remark(version, reason)
-        return now.model_copy(update={"waiting_version": version}), reason
+        waiting = now.model_copy(update={"waiting_version": version})
+        return waiting, version, f"version {version} waits for `twin models promote`, {reason}"
     registry.promote(version, reason)
-    return settled(now), reason
+    return settled(now, version), version, f"version {version} is champion now: {reason}"
 
 
-def settled(now: Watched) -> Watched:
+def settled(now: Watched, version: str) -> Watched:
     """After an approved calibration: what is usual is learned anew."""
-    return Watched(state=renewed(now.state), epoch=now.epoch + 1)
+    return Watched(state=renewed(now.state), version=version, epoch=now.epoch + 1)
 
 
 def _metric_name(name: str) -> str:

@@ -92,7 +92,8 @@ def test_a_commit_of_many_messages_is_forced_once() -> None:
     # and so is what a commit costs the processors
     share = PRIORS["committing"] / (1 + PRIORS["committing"])
     commit = PRIORS["operation_cpu"] * PRIORS["persistent_cpu"] * share
-    forced = 1 - 10 ** -PRIORS["unit_forces"]
+    # but for the messages that are forced for themselves
+    forced = 0.9 / (1 + PRIORS["own_forces"])
     assert 1000 / one - 1000 / ten == pytest.approx(forced * force + 0.9 * commit)
 
 
@@ -101,8 +102,9 @@ def test_messages_that_travel_together_cost_less_than_single_ones() -> None:
     eight = {"producers": 8, "consumers": 8, "window": 1, "persistent": False}
     apart, shared = evaluated(asked(**eight), asked(connections=1, **eight)).metrics["cpu_ms_per_msg"]
     per_kb = 2 * PRIORS["cpu_per_kb"]
-    left = (1 + PRIORS["reading"] / 8 ** PRIORS["travelling"]) / (1 + PRIORS["reading"])
-    assert (shared - per_kb) / (apart - per_kb) == pytest.approx(left)
+    groups = (8 ** (1 - PRIORS["apart"]), 8)
+    costs = [1 + PRIORS["reading"] / group ** PRIORS["travelling"] for group in groups]
+    assert (shared - per_kb) / (apart - per_kb) == pytest.approx(costs[1] / costs[0])
 
 
 def test_consumers_that_hold_back_wait_for_their_own_way() -> None:

@@ -10,13 +10,11 @@ from twin.app.harnessing import landing
 from twin.app.watching import name_of, remember, remembered
 from twin.core.configuration import Configuration
 from twin.core.settings import Settings
-from twin.harness.brokers.interface import Broker
 from twin.harness.experiments import STANDARD, Plan, Point, experiments, scales
 from twin.harness.running import Bench
 
 if TYPE_CHECKING:
     from training.recalibration import Policy
-    from training.registry import Registry
     from training.sync import Watched
 
 # experiments of one system, all quick to set up: where probes are chosen from
@@ -63,12 +61,13 @@ def synchronise(settings: Settings, watch: Watch, bench: Bench | None = None) ->
 def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
     from training.recalibration import Refused
     from training.registry import Registry, champion_model
-    from training.sync import after_period, probes_for, proposed, registered
+    from training.sync import after_period, compared_with, probes_for, proposed, registered, watched
 
     registry, model = Registry(settings), champion_model(settings)
     broker = bench.brokers[watch.broker]
-    before = _remembered(settings, broker, registry)
-    configurations = probes_for(model, _candidates(bench, watch.broker), watch.probes)
+    champion = str(registry.champion().version)
+    before = compared_with(remembered(settings, broker) or watched(name_of(broker), champion), champion)
+    configurations = probes_for(before, model, _candidates(bench, watch.broker), watch.probes)
     if not configurations:
         reason = (
             f"the champion has no answer for {broker.product}: measure some of it with `twin harness run`, "
@@ -83,10 +82,8 @@ def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
     if isinstance(found, Refused):
         message = f"{message}; not recalibrated yet: {found.reason}"
     elif found is not None:
-        now, reason = registered(registry, found, now, watch.policy)
-        version = now.waiting_version or str(registry.champion().version)
-        verdict = "champion now" if now.waiting_version is None else "waits for `twin models promote`"
-        message = f"{message}; version {version}, {verdict}: {reason}"
+        now, version, reason = registered(registry, found, now, watch.policy)
+        message = f"{message}; {reason}"
     remember(settings, now)
     latest = now.state.latest
     return Report(
@@ -125,18 +122,6 @@ def _candidates(bench: Bench, broker: str) -> list[Configuration]:
         for point in known[name].points(name, bench.brokers[broker], STANDARD)
     }
     return list(found.values())
-
-
-def _remembered(settings: Settings, broker: Broker, registry: Registry) -> Watched:
-    """As the last period left it. A calibration that waited and has been promoted since is settled."""
-    from training.sync import settled, watched
-
-    found = remembered(settings, broker)
-    if found is None:
-        return watched(name_of(broker))
-    if found.waiting_version and str(registry.champion().version) == found.waiting_version:
-        return settled(found)
-    return found
 
 
 def _told(now: Watched) -> str:

@@ -101,15 +101,17 @@ def fit(observations: Observations, start: Array | None = None) -> Fit:
         return np.concatenate([by_log * spread / (noise * blur)[:, None], np.eye(len(prior))])
 
     scaled = np.zeros(len(prior)) if start is None else (start - prior) / spread
-    scatter = 0.0
-    for least in _BLURS if start is None else _BLURS[-1:]:
-        blur = max(least, scatter if scatter > _COARSE else 0.0)
+    # only a sharp fit shows whether the physics is coarse: a blurred one keeps to the priors
+    blurs = list(_BLURS if start is None else _BLURS[-1:])
+    for blur in blurs:
         scaled = least_squares(
             residuals, scaled, jac=slopes, loss=loss, args=(blur,),
             ftol=_TOLERANCE, xtol=_TOLERANCE, max_nfev=200,
         ).x  # fmt: skip
         scaled = _centred(system, scaled, spread, depends)
         scatter = 1.4826 * float(np.median(np.abs(residuals(scaled, 1.0)[:rows])))
+        if blur == _BLURS[-1] and scatter > _COARSE:
+            blurs.append(scatter)
     noise = noise * blur
     logs = prior + scaled * spread
     said, by_log = _derivatives(predicted, logs, depends, groups)

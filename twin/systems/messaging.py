@@ -56,13 +56,15 @@ _PARAMETERS = (
     Parameter("persistent_cpu", "", 1.5, 0.3, "judged: building log records adds half of a call"),
     # beside what an operation costs in any case
     Parameter("reading", "", 1.0, 0.6, "judged: a wake-up and two system calls cost as much as the rest"),
-    Parameter("committing", "", 0.25, 0.6, "judged: one of five steps of a call is its commit"),
+    Parameter("committing", "", 1.0, 0.6, "judged: the answer to a unit of work is a message like another"),
     Parameter("travelling", "", 0.7, 0.2, "judged: not all that is under way arrives at once"),
+    Parameter("apart", "", 0.5, 0.3, "judged: a program that looks at many connections finds several ready"),
     Parameter("fetch", "", 1.0, 0.5, "no difference expected between a put's way and a get's"),
     *write_times("force_ms"),
     Parameter("force_ms[untold]", "ms", 1.3, 1.0, "judged: midway between flash and a plain disk"),
     Parameter("forces", "", 1, 0.3, "judged: each operation forces the log for itself"),
-    Parameter("unit_forces", "", 0.95, 0.3, "judged: a unit of work is forced once, but for long ones"),
+    # against the one of its unit of work
+    Parameter("own_forces", "", 0.1, 0.6, "judged: a unit of work is forced once, few messages alone"),
     Parameter("group_commit", "", 0.5, 0.5, "judged: as many commits as the root of the messages under way"),
     Parameter("log_per_kb", "ms/KB", 0.01, 0.6, "judged: flash takes 100 MB/s in blocks of some KB"),
     Parameter("lock", "ms", 0.01, 0.6, "judged: a queue takes 100,000 operations a second, one at a time"),
@@ -79,7 +81,7 @@ _EFFECTS = (
     Effect("product_delay", ("delay",), _PRODUCT, 0.5, "judged: a crossing more, or one less"),
     Effect("product_forces", ("forces",), _PRODUCT, 0.5, "judged: not every operation need be forced"),
     Effect(
-        "product_units", ("unit_forces",), _PRODUCT, 0.6, "judged: some force each message of a unit of work"
+        "product_own", ("own_forces",), _PRODUCT, 0.65, "judged: some force each message of a unit of work"
     ),
     Effect("product_group", ("group_commit",), _PRODUCT, 0.6, "judged: some let no commit wait for another"),
     Effect("product_reading", ("reading",), _PRODUCT, 0.5, "judged: clients of other make"),
@@ -113,8 +115,8 @@ def _evaluate(batch: Batch, demands: Demands) -> Evaluation:
     work = work + demands["cpu_per_kb"] * factors["product_cpu_per_kb"] * kb
     work = work * operations * np.where(persistent, demands["persistent_cpu"], 1.0)
     work = work * factors["machine_cpu"] * batch.cpu_ratio
-    unit = np.minimum(demands["unit_forces"] * factors["product_units"], 1.0)
-    forces = operations * demands["forces"] * factors["product_forces"] * per_commit**-unit
+    own = demands["own_forces"] * factors["product_own"]
+    forces = operations * demands["forces"] * factors["product_forces"] * (own + 1 / per_commit) / (own + 1)
     force_ms = factors["machine_disk"] * demands.by(
         "force_ms", batch, "log_disk", absent=demands["force_ms[untold]"]
     )
@@ -158,8 +160,8 @@ class _UnderWay:
     population: Array
     # messages of one unit of work that are under way at a time: they wait for one answer
     at_once: Array
-    # messages under way on one connection
-    on_one: Array
+    # connections that they are spread over; not a number where each has its own
+    connections: Array
 
     @classmethod
     def of(cls, batch: Batch, per_commit: Array) -> _UnderWay:
@@ -172,16 +174,18 @@ class _UnderWay:
         connections = np.fmin(batch.number("connections"), programs)
         # requesters have one request under way each, on a connection of their own
         of_one = np.nan_to_num(population / np.maximum(programs, 1.0), nan=1.0)
-        on_one = np.nan_to_num(population / np.maximum(connections, 1.0), nan=1.0)
-        return cls(population, np.clip(of_one, 1.0, per_commit), np.maximum(on_one, 1.0))
+        return cls(population, np.clip(of_one, 1.0, per_commit), connections)
 
 
 def _alone(under_way: _UnderWay, demands: Demands, factors: dict[str, Array], per_commit: Array) -> Array:
-    """The work of an operation, against one that comes alone. What is under way on a connection arrives in
-    groups, as many messages as its power of `travelling`, and each group is read once."""
+    """The work of an operation, against one that comes alone. What is under way arrives in groups, as many
+    messages as its power of `travelling`, and each group is read once; connections break groups up."""
     reading = demands["reading"] * factors["product_reading"]
     committing = demands["committing"] * factors["product_committing"]
-    group = under_way.on_one ** np.minimum(demands["travelling"] * factors["product_travelling"], 1.0)
+    together = np.nan_to_num(under_way.population / under_way.connections ** demands["apart"], nan=1.0)
+    group = np.maximum(together, 1.0) ** np.minimum(
+        demands["travelling"] * factors["product_travelling"], 1.0
+    )
     read, committed = (1 + reading / group) / (1 + reading), (1 + committing / per_commit) / (1 + committing)
     found: Array = read * committed
     return found

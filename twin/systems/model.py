@@ -69,11 +69,11 @@ class Effect:
         return () if self.between_machines else (self.parameter(_ANOTHER),)
 
     def of_labels(self, columns: Columns) -> tuple[Parameter, ...]:
-        """One for each label, in their order. What all have in common is what an only label tells: it has
-        nothing to differ from."""
+        """One for each label, in their order. An only machine is what others are compared with; an only
+        product may still be unlike those that no row has."""
         labels, codes = columns.labels(*self.columns)
         found = sorted(labels[code] for code in set(codes.tolist()))
-        if len(found) == 1:
+        if len(found) == 1 and self.columns == MACHINE:
             return (replace(self.parameter(found[0]), spread=_FIXED, source="the only one"),)
         return tuple(self.parameter(label) for label in found)
 
