@@ -50,6 +50,8 @@ class Watched(Row):
     # of the champion that it is compared with
     version: str
     past: tuple[PastPeriod, ...] = ()
+    # of the machine when the first probes were measured: rates are told as if it still were
+    speed: float | None = None
     # calibrations that were approved; figures from before the last describe another broker
     epoch: int = 1
     # a calibration that waits for a person
@@ -66,7 +68,7 @@ def compared_with(before: Watched, version: str) -> Watched:
         return settled(before, version)
     if before.version == version:
         return before
-    return Watched(state=renewed(before.state), version=version, epoch=before.epoch)
+    return Watched(state=renewed(before.state), version=version, speed=before.speed, epoch=before.epoch)
 
 
 def probes_for(
@@ -189,7 +191,7 @@ def registered(
 
 def settled(now: Watched, version: str) -> Watched:
     """After an approved calibration: what is usual is learned anew."""
-    return Watched(state=renewed(now.state), version=version, epoch=now.epoch + 1)
+    return Watched(state=renewed(now.state), version=version, speed=now.speed, epoch=now.epoch + 1)
 
 
 def _metric_name(name: str) -> str:

@@ -11,6 +11,7 @@ from twin.app.watching import name_of, remember, remembered
 from twin.core.configuration import Configuration
 from twin.core.settings import Settings
 from twin.harness.experiments import STANDARD, Plan, Point, experiments, scales
+from twin.harness.machine import speed
 from twin.harness.running import Bench
 
 if TYPE_CHECKING:
@@ -75,8 +76,13 @@ def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
         )
         return Report(before.state.broker, _now(), "unknown", None, reason)
     at = _now()
-    rates, scatters = _measured(settings, bench, watch, configurations)
-    now = after_period(before, model, at, configurations, rates, scatters)
+    rates, scatters, speeds = _measured(settings, bench, watch, configurations)
+    usual = before.speed or sum(speeds) / len(speeds)
+    # what the whole machine does more slowly is not the broker's doing
+    told = [rate and rate * usual / one for rate, one in zip(rates, speeds, strict=True)]
+    now = after_period(
+        before.model_copy(update={"speed": usual}), model, at, configurations, told, scatters
+    )  # fmt: skip
     version, message = None, _told(now)
     found = None if now.waiting_version else proposed(now, model)
     if isinstance(found, Refused):
@@ -93,24 +99,28 @@ def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
 
 def _measured(
     settings: Settings, bench: Bench, watch: Watch, configurations: list[Configuration]
-) -> tuple[list[float | None], list[float | None]]:
-    """Rates and how sure each run is of its own. The runs go to the inbox like any others."""
+) -> tuple[list[float | None], list[float | None], list[float]]:
+    """Rates, how sure each run is of its own, and how fast the machine was around it. The runs go to the
+    inbox like any others."""
     import numpy as np
 
     how, broker = scales()[watch.scale], watch.broker
     plan = Plan(how.warm_up_s, how.length_s, how.length_s / _INTERVALS)
     rates: list[float | None] = []
     scatters: list[float | None] = []
+    speeds: list[float] = []
     name = f"probes-{broker}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
     with landing(settings, name, bench.brokers[broker]) as results:
         for configuration in configurations:
+            before = speed()
             outcome, run = bench.once(Point("probe", "putting", broker, configuration, plan), 1, results)
+            speeds.append((before + speed()) / 2)
             samples = np.array([sample["rate_msgs_per_s"] for sample in run.meter.samples])
             told = outcome.problem is None and len(samples) > 1 and bool((samples > 0).all())
             rates.append(float(np.median(samples)) if told else None)
             # of the median of its samples
             scatters.append(float(np.log(samples).std() / np.sqrt(len(samples))) if told else None)
-    return rates, scatters
+    return rates, scatters, speeds
 
 
 def _candidates(bench: Bench, broker: str) -> list[Configuration]:

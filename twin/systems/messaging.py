@@ -193,8 +193,9 @@ def _alone(under_way: _UnderWay, demands: Demands, factors: dict[str, Array], pe
 
 def _fetching(batch: Batch, population: Array) -> Flags:
     """Where consumers hold fewer messages than producers have under way."""
-    held: Flags = batch.number("consumers") * batch.number("prefetch") <= population
-    return held
+    held = batch.number("consumers") * batch.number("prefetch")
+    fewer: Flags = (held > 0) & (held <= population)
+    return fewer
 
 
 def _halves(batch: Batch) -> Array:
