@@ -1,9 +1,9 @@
 """Real noise of a broker that nobody touched, replayed as hours; and the same hours with the broker slowed.
 
-The recording holds probes of a NATS server, three in each of 72 periods, beside what the twin predicted. They were
-measured one right after the other, while the speed of the virtual machine wandered within a minute or so: for
-periods a minute apart they are replayed in any order. In the order in which they came they are not quiet: one
-alarm, of 12%, in the 23rd period.
+The recording holds probes of a NATS server, three in each of 72 periods, beside what the twin predicted. They
+were measured one right after the other, while the speed of the virtual machine wandered within a minute or
+so: for periods a minute apart they are replayed in any order. In the order in which they came they are not
+quiet: one alarm, of 12%, in the 23rd period.
 """
 
 from __future__ import annotations
