@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -41,3 +42,22 @@ def twin_with_all(settings_with_all, monkeypatch):
         return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
     return call
+
+
+@pytest.fixture
+def started_for():
+    def started_for(home):
+        """Living processes whose environment names this home."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if (
+                    process.environ().get("TWIN_HOME") == str(home)
+                    and process.status() != psutil.STATUS_ZOMBIE
+                ):
+                    found.append(" ".join(process.cmdline()))
+            except psutil.Error:
+                continue
+        return found
+
+    return started_for

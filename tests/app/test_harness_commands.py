@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -91,19 +90,8 @@ def test_comparing_needs_a_champion(twin, tmp_path):
     assert "no model is registered yet" in done.stderr
 
 
-def started_for(home):
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("TWIN_HOME") == str(home) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.cmdline()))
-        except psutil.Error:
-            continue
-    return found
-
-
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
-def test_an_ended_run_keeps_what_it_has_and_leaves_no_process(tmp_path, sent):
+def test_an_ended_run_keeps_what_it_has_and_leaves_no_process(tmp_path, sent, started_for):
     home, out = tmp_path / "home", tmp_path / "runs.jsonl"
     run = subprocess.Popen(
         [sys.executable, "-m", "twin.app", "harness", "run", "nodes", "hub", "--quick", "--out", str(out)],

@@ -8,22 +8,9 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
 from twin.app.interrupts import remembered_interrupt
-
-
-def started_for(home):
-    """Living processes whose environment names this home."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("TWIN_HOME") == str(home) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.cmdline()))
-        except psutil.Error:
-            continue
-    return found
 
 
 class Destroyed:
@@ -45,7 +32,7 @@ def test_an_interrupt_that_python_drops_is_raised_later(monkeypatch):
             raise_lost()
 
 
-def test_an_interrupted_run_leaves_no_process_behind(tmp_path):
+def test_an_interrupted_run_leaves_no_process_behind(tmp_path, started_for):
     home = tmp_path / "home"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     run = subprocess.Popen(

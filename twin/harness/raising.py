@@ -18,13 +18,14 @@ _DEPTH = 50
 
 
 async def raising(run: Run) -> None:
-    """Samples are those of the last step that was kept up with."""
+    """Samples and figures are those of the last step that was kept up with."""
     async with running_flow(run) as flow, working(*loops(flow)):
         rate, factor, kept = _FIRST, _COARSE, 0.0
         best: list[dict[str, float]] = []
+        figures: dict[str, float] = {}
         while rate <= _HIGHEST:
             if await _keeps_up(run, flow, rate):
-                kept, best = rate, list(run.meter.samples)
+                kept, best, figures = rate, list(run.meter.samples), run.meter.summary()
             elif factor == _COARSE and kept:
                 factor = _FINE
                 rate = kept
@@ -33,8 +34,7 @@ async def raising(run: Run) -> None:
             await run.room(1)
             rate *= factor
     run.meter.samples[:] = best
-    if kept:
-        run.figures["capacity_msgs_per_s"] = run.figures["average_msgs_per_s"] = kept
+    run.figures |= figures
 
 
 async def _keeps_up(run: Run, flow: Flowing, rate: float) -> bool:
