@@ -30,7 +30,7 @@ from twin.harness.results import Results
 from twin.harness.running import Bench
 from twin.sources.harness.runs import read_runs
 
-DELAY_S, SLOWED = 0.006, 0.7
+DELAY_S, SLOWED = 0.01, 0.7
 WINDOWS, SIZES = (1, 2, 4), (128, 1024, 4096)
 # periods until it must be found, and until the twin must be right again
 FOUND_WITHIN, RIGHT_WITHIN = 3, 10

@@ -52,7 +52,8 @@ def test_a_run_without_variation_keeps_what_is_within_five_percent():
     ("rates", "requested", "verdict"),
     [
         (noisy(), None, "stable"),
-        (noisy(), 1010, "stable"),
+        (noisy(), 1002, "stable"),
+        (noisy(), 1030, "short_of_request"),
         (noisy(), 1200, "short_of_request"),
         (np.linspace(800, 1200, 60), None, "drifting"),
         (np.tile([400, 1600], 30), None, "varying"),

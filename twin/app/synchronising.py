@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from twin.app.harnessing import landing
 from twin.app.watching import name_of, remember, remembered
 from twin.core.configuration import Configuration
+from twin.core.prediction import Prediction
 from twin.core.settings import Settings
 from twin.harness.experiments import STANDARD, Plan, Point, experiments, scales
 from twin.harness.machine import speed
 from twin.harness.running import Bench
 
 if TYPE_CHECKING:
+    from training.model import TwinModel
     from training.recalibration import Policy
     from training.sync import Watched
 
@@ -78,8 +81,10 @@ def _period(settings: Settings, watch: Watch, bench: Bench) -> Report:
     at = _now()
     rates, scatters, speeds = _measured(settings, bench, watch, configurations)
     usual = before.speed or sum(speeds) / len(speeds)
-    # what the whole machine does more slowly is not the broker's doing
-    told = [rate and rate * usual / one for rate, one in zip(rates, speeds, strict=True)]
+    told = [
+        rate and rate * (usual / fast) ** share
+        for rate, fast, share in zip(rates, speeds, _processor_shares(model, configurations), strict=True)
+    ]
     now = after_period(
         before.model_copy(update={"speed": usual}), model, at, configurations, told, scatters
     )  # fmt: skip
@@ -116,11 +121,21 @@ def _measured(
             outcome, run = bench.once(Point("probe", "putting", broker, configuration, plan), 1, results)
             speeds.append((before + speed()) / 2)
             samples = np.array([sample["rate_msgs_per_s"] for sample in run.meter.samples])
-            told = outcome.problem is None and len(samples) > 1 and bool((samples > 0).all())
-            rates.append(float(np.median(samples)) if told else None)
-            # of the median of its samples
-            scatters.append(float(np.log(samples).std() / np.sqrt(len(samples))) if told else None)
+            rate = float(samples.mean()) if outcome.problem is None and len(samples) else 0.0
+            rates.append(rate or None)
+            # of that mean
+            scatters.append(float(samples.std() / rate / np.sqrt(len(samples))) if rate else None)
     return rates, scatters, speeds
+
+
+def _processor_shares(model: TwinModel, configurations: list[Configuration]) -> list[float]:
+    """How far each rate goes with the processors' speed, which is not the broker's doing: as far as the
+    processors are busy. What waits for something else is as fast on a slow machine."""
+    shares = []
+    for one in model.predict(configurations):
+        busy = json.loads(one.utilisation or "{}") if isinstance(one, Prediction) else {}
+        shares.append(min(float(busy.get("cpu", 0.0)), 1.0))
+    return shares
 
 
 def _candidates(bench: Bench, broker: str) -> list[Configuration]:
