@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: env run test lint bench pins clean
+.PHONY: env run test live lint bench pins clean
 
 env: $(STAMP)
 
@@ -22,6 +22,10 @@ run: env
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# A live broker slowed and followed: what else runs here would look like the broker's doing.
+live: env
+	$(BIN)/python -m pytest tests/app -o python_files='live_*.py'
 
 lint: env
 	$(BIN)/ruff check .
