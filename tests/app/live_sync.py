@@ -1,8 +1,8 @@
 """The twin kept in step with a real broker, which is slowed by a known share.
 
 A NATS server stands behind a proxy that delays every message by some milliseconds: the rate of few messages
-under way follows from that delay. It wants a machine without other work, which changes rates like a slower broker
-does, so it is no part of `make test`: `make live`.
+under way follows from that delay. It wants a machine without other work, which changes rates as a slower
+broker does, so it is no part of `make test`: `make live`.
 """
 
 from __future__ import annotations
