@@ -149,7 +149,7 @@ def test_a_slowed_product_is_found_and_known_again_and_the_other_stays(products,
     assert isinstance(found, Recalibration)
     some, truth = [world.some[at] for at in unprobed], slowed(unprobed)
     assert np.median(np.abs(answers(model, some) / truth - 1)) > 0.3
-    # nearly as well as the champion knew the broker before: by 5% in this worst of the seeds
+    # the worst of the seeds: 8.5%, where the champion was 5.5% off before the change; the others within 5%
     assert np.median(np.abs(answers(found.model, some) / truth - 1)) <= 0.10
     others = [world.some[at] for product in products[1:] for at in world.of_product(product)]
     if others:
