@@ -121,10 +121,10 @@ class TwinModel:
     def physics(self) -> AnalyticPredictor:
         return AnalyticPredictor(self.calibrations, self.table_version)
 
-    def corrected(self, system: System, columns: Columns, target: str) -> Corrected:
+    def corrected(self, system: System, columns: Columns, target: str, doubts: bool = True) -> Corrected:
         """Of the highest rate: an offered one is not for rows to correct."""
         asked = columns.without(_OFFERED) if target == THROUGHPUT else columns
-        foretold = self.physics.foretell(system, asked, target)
+        foretold = self.physics.foretell(system, asked, target, doubts)
         correction = self.corrections.get((system.name, target), NO_CORRECTION)
         added, variance, known = correction.at(columns)
         if correction.regression_weight:

@@ -32,6 +32,9 @@ SCORES_FILE = "exam/configuration.json"
 # on every version: what it was made of, and why it was promoted or not
 TRAINING_KEY, REASON, PREVIOUS = "training_key", "reason", "previous_champion"
 
+_NO_MODEL = "no model is registered yet: run `make run` or `twin train` first"
+_FILE_DATABASE = "sqlite:///"
+
 
 class NoChampion(Exception):
     """No model has been trained yet."""
@@ -85,7 +88,7 @@ class Registry:
     def champion(self) -> ModelVersion:
         champion = self.version_of(CHAMPION)
         if champion is None:
-            raise NoChampion("no model is registered yet: run `make run` or `twin train` first")
+            raise NoChampion(_NO_MODEL)
         return champion
 
     def with_key(self, key: str) -> ModelVersion | None:
@@ -212,12 +215,20 @@ class Registry:
 
 
 def champion_model(settings: Settings) -> TwinModel:
+    if _never_used(settings):
+        raise NoChampion(_NO_MODEL)
     champion = Registry(settings).champion()
     import mlflow
 
     served: Any = mlflow.pyfunc.load_model(f"models:/{MODEL}/{champion.version}").unwrap_python_model()
     model: TwinModel = served.model
     return model
+
+
+def _never_used(settings: Settings) -> bool:
+    """Who only asks makes no database."""
+    file = settings.tracking_uri.removeprefix(_FILE_DATABASE)
+    return settings.tracking_uri.startswith(_FILE_DATABASE) and not Path(file).exists()
 
 
 def signature() -> ModelSignature:

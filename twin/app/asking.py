@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from twin.core.checking import problems_of
+from twin.core.checking import Problem, problems_of
 from twin.core.configuration import Configuration
 from twin.core.fields import fields_of
 from twin.core.settings import Settings
@@ -25,7 +25,13 @@ _MOST_VARIATIONS = 10_000
 
 
 class BadQuestion(Exception):
-    """Not a configuration, or not a variation of one; the message names the field."""
+    """Not a configuration, or not a question about one: the field and what is wrong with it, and where the
+    configuration came from."""
+
+    def __init__(self, *problems: Problem, where: str = "") -> None:
+        told = "; ".join(f"{field}: {reason}" if field else reason for field, reason in problems)
+        super().__init__(f"{where}: {told}" if where else told)
+        self.problems = problems
 
 
 @dataclass(frozen=True)
@@ -40,55 +46,58 @@ def read_configuration(text: str, settings: Settings) -> Configuration:
     """A flat YAML or JSON file, or the id of a configuration that was measured."""
     path = Path(text)
     if path.is_file():
-        return _checked(_flat(path), text)
+        return checked(_flat(path), text)
     if re.fullmatch(r"[0-9a-f]{16}", text):
-        return _measured(text, settings)
-    raise BadQuestion(f"{text} is neither a file nor a configuration_id")
+        return measured_configuration(text, settings)
+    raise BadQuestion(("", f"{text} is neither a file nor a configuration_id"))
 
 
 def read_variation(text: str) -> Variation:
     """`field=a,b,c` or `field=lo..hi[:n]`."""
     name, equals, values = text.partition("=")
     if not equals or not values:
-        raise BadQuestion(f"{text!r} is not field=a,b,c or field=lo..hi[:n]")
+        raise BadQuestion(("", f"{text!r} is not field=a,b,c or field=lo..hi[:n]"))
     if name not in _FIELDS:
-        raise BadQuestion(f"{name}: unknown field")
+        raise BadQuestion((name, "unknown field"))
     between = re.fullmatch(r"([-+.\deE]+?)\.\.([-+.\deE]+?)(?::(\d+))?", values)
     if between is None:
         return Variation(name, tuple(value.strip() for value in values.split(",")))
     if _FIELDS[name].kind not in ("integer", "number"):
-        raise BadQuestion(f"{name}: a range needs numbers, this is {_FIELDS[name].kind}")
+        raise BadQuestion((name, f"a range needs numbers, this is {_FIELDS[name].kind}"))
     try:
         low, high = float(between[1]), float(between[2])
     except ValueError:
-        raise BadQuestion(f"{name}: {values!r} is not a range") from None
+        raise BadQuestion((name, f"{values!r} is not a range")) from None
     points = int(between[3] or _POINTS)
     if points < 2 or low >= high or points > _MOST_VARIATIONS:
-        raise BadQuestion(f"{name}: {values!r} is not a range of 2 to {_MOST_VARIATIONS} values")
-    return Variation(name, _spaced(low, high, points, whole=_FIELDS[name].kind == "integer"))
+        raise BadQuestion((name, f"{values!r} is not a range of 2 to {_MOST_VARIATIONS} values"))
+    return Variation(name, spaced(low, high, points, whole=_FIELDS[name].kind == "integer"))
 
 
 def varied(
     base: Configuration, variations: Sequence[Variation]
-) -> list[tuple[dict[str, Any], Configuration]]:
-    """Every combination: the varied fields, and the configuration they make."""
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every combination: the varied fields, and the flat configuration that they make."""
     combinations = int(np.prod([len(one.values) for one in variations]))
     if combinations > _MOST_VARIATIONS:
-        raise BadQuestion(f"{combinations} combinations; at most {_MOST_VARIATIONS}")
+        raise BadQuestion(("", f"{combinations} combinations; at most {_MOST_VARIATIONS}"))
     flat = {name: value for name, value in base.flat().items() if value is not None}
     found = []
     for values in product(*(one.values for one in variations)):
         changes = dict(zip((one.field for one in variations), values, strict=True))
-        configuration = _checked(
-            flat | changes, ", ".join(f"{name}={value}" for name, value in changes.items())
-        )
-        found.append(({name: configuration.flat()[name] for name in changes}, configuration))
+        where = ", ".join(f"{name}={value}" for name, value in changes.items())
+        made = checked(flat | changes, where).flat()
+        found.append(({name: made[name] for name in changes}, made))
     return found
 
 
-def _spaced(low: float, high: float, points: int, whole: bool) -> tuple[float, ...]:
-    wide = low > 0 and high / low > _WIDE
-    values = np.geomspace(low, high, points) if wide else np.linspace(low, high, points)
+def is_wide(low: float, high: float) -> bool:
+    return low > 0 and high / low > _WIDE
+
+
+def spaced(low: float, high: float, points: int, whole: bool) -> tuple[float, ...]:
+    """In equal steps, or where the range is wide in equal ratios."""
+    values = (np.geomspace if is_wide(low, high) else np.linspace)(low, high, points)
     if whole:
         return tuple(int(value) for value in dict.fromkeys(np.round(values).tolist()))
     return tuple(float(f"{value:.6g}") for value in values)
@@ -98,19 +107,19 @@ def _flat(path: Path) -> Mapping[str, Any]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise BadQuestion(f"{path} is not YAML or JSON: {str(error).splitlines()[0]}") from error
+        raise BadQuestion(("", f"{path} is not YAML or JSON: {str(error).splitlines()[0]}")) from error
     if not isinstance(values, dict):
-        raise BadQuestion(f"{path} is not an object of fields and values")
+        raise BadQuestion(("", f"{path} is not an object of fields and values"))
     return {str(name): value for name, value in values.items() if value is not None}
 
 
-def _checked(values: Mapping[str, Any], where: str) -> Configuration:
+def checked(values: Mapping[str, Any], where: str = "") -> Configuration:
     if problems := problems_of(dict(values)):
-        raise BadQuestion(f"{where}: " + "; ".join(f"{field}: {reason}" for field, reason in problems))
+        raise BadQuestion(*problems, where=where)
     return Configuration.from_flat(values)
 
 
-def _measured(configuration_id: str, settings: Settings) -> Configuration:
+def measured_configuration(configuration_id: str, settings: Settings) -> Configuration:
     from features.lake import Lake, NoSuchTable
     from twin.core.tables import MEASUREMENTS
 
@@ -119,8 +128,8 @@ def _measured(configuration_id: str, settings: Settings) -> Configuration:
             Lake(settings).arrow(MEASUREMENTS, where=f"configuration_id = '{configuration_id}'").to_pylist()
         )
     except NoSuchTable as error:
-        raise BadQuestion(f"no configuration is known yet, {configuration_id} neither") from error
+        raise BadQuestion(("", f"no configuration is known yet, {configuration_id} neither")) from error
     if not rows:
-        raise BadQuestion(f"no measurement has configuration_id {configuration_id}")
+        raise BadQuestion(("", f"no measurement has configuration_id {configuration_id}"))
     known = {name: rows[0][name] for name in _FIELDS if rows[0].get(name) is not None}
     return Configuration.from_flat(known)

@@ -8,57 +8,111 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from twin.app.asking import is_wide
+from twin.app.exploring import Exploration, Point
+from twin.app.telling import utilisation_of, value_of
 from twin.core.metrics import METRICS
-from twin.core.prediction import Excuse, Prediction
+from twin.core.prediction import Prediction
 
 if TYPE_CHECKING:
     from twin.simulation.transient import Transient
 
 FORMATS = (".png", ".svg", ".pdf")
 COURSE_FORMATS = (*FORMATS, ".gif")
+# a resource that is never busier than this, in %, is left out
+_WORTH_DRAWING = 1.0
 _FRAMES = 50
 _FRAME_DPI = 80
 _LABEL = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
-def curve(path: Path, points: Sequence[tuple[dict[str, Any], Prediction | Excuse]], metric: str) -> None:
-    """The first varied field runs along the axis; the others tell the lines apart."""
+def curve(path: Path, explored: Exploration) -> None:
+    """The first varied field runs along the axis; the others tell the lines apart. Where there is one line,
+    all predictors are drawn, and below it how busy each resource is."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    along, *others = points[0][0]
-    lines: dict[str, list[tuple[Any, Prediction]]] = {}
-    for changes, answer in points:
-        if isinstance(answer, Prediction):
-            label = ", ".join(f"{name} = {changes[name]}" for name in others)
-            lines.setdefault(label, []).append((changes[along], answer))
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    along, *others = explored.points[0].changes
+    lines: dict[str, list[Point]] = {}
+    for point in explored.points:
+        if isinstance(point.answer, Prediction):
+            label = ", ".join(f"{name} = {point.changes[name]}" for name in others)
+            lines.setdefault(label, []).append(point)
+    heights = [3, 1.3] if len(lines) == 1 else [1]
+    figure, panels = pyplot.subplots(
+        len(heights), figsize=(8, 4.5 * sum(heights) / heights[0]), sharex=True, squeeze=False,
+        height_ratios=heights, layout="constrained",
+    )  # fmt: skip
+    axes = panels[0, 0]
     for label, line in lines.items():
-        numeric = all(isinstance(x, int | float) and not isinstance(x, bool) for x, _ in line)
-        xs: list[Any] = [x if numeric else str(x) for x, _ in line]
-        values = [answer.value for _, answer in line]
-        low, high = [answer.lo90 for _, answer in line], [answer.hi90 for _, answer in line]
-        if numeric:
-            (drawn,) = axes.plot(xs, values, marker="o", markersize=4, label=label or None)
-            axes.fill_between(xs, low, high, alpha=0.15, color=drawn.get_color(), linewidth=0)
-            if min(xs) > 0 and max(xs) / min(xs) > 50:
-                axes.set_xscale("log")
-        else:
-            spread = [[v - lo for v, lo in zip(values, low, strict=True)],
-                      [hi - v for v, hi in zip(values, high, strict=True)]]  # fmt: skip
-            axes.errorbar(xs, values, yerr=spread, fmt="o", capsize=4, label=label or None)
-    field = METRICS[metric]
-    axes.set_xlabel(along)
+        _draw_line(axes, along, line, label or next(iter(line[0].answers)))
+    for turn in explored.turns:
+        axes.axvline(turn.at, color="0.4", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            f"{turn.before} → {turn.after}", (turn.at, 0.02), xycoords=("data", "axes fraction"), fontsize=7,
+            xytext=(3, 0), textcoords="offset points", rotation=90, bbox=_LABEL,
+        )  # fmt: skip
+    if len(lines) == 1:
+        (line,) = lines.values()
+        _draw_others(axes, along, line)
+        _draw_use(panels[1, 0], along, line)
+    field = METRICS[explored.metric]
+    panels[-1, 0].set_xlabel(along)
     axes.set_ylabel(f"{field.description} [{field.unit}]" if field.unit else field.description)
     axes.set_title("Predicted, with its 90% interval", loc="left", fontsize=10)
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    if others and lines:
-        axes.legend(frameon=False)
+    if any(len(line[0].answers) > 1 for line in lines.values()) or others:
+        axes.legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
+
+
+def _draw_line(axes: Any, along: str, line: Sequence[Point], label: str) -> None:
+    """What the first predictor says, with its interval."""
+    answers = [point.answer for point in line if isinstance(point.answer, Prediction)]
+    xs, numeric = _places(along, line)
+    values = [answer.value for answer in answers]
+    low, high = [answer.lo90 for answer in answers], [answer.hi90 for answer in answers]
+    if numeric:
+        (drawn,) = axes.plot(xs, values, marker="o", markersize=4, label=label)
+        axes.fill_between(xs, low, high, alpha=0.15, color=drawn.get_color(), linewidth=0)
+        if is_wide(min(xs), max(xs)):
+            axes.set_xscale("log")
+    else:
+        spread = [[v - lo for v, lo in zip(values, low, strict=True)],
+                  [hi - v for v, hi in zip(values, high, strict=True)]]  # fmt: skip
+        axes.errorbar(xs, values, yerr=spread, fmt="o", capsize=4, label=label)
+
+
+def _draw_others(axes: Any, along: str, line: Sequence[Point]) -> None:
+    for name in list(line[0].answers)[1:]:
+        told = [point for point in line if isinstance(point.answers[name], Prediction)]
+        if told:
+            values = [value_of(point.answers[name]) for point in told]
+            axes.plot(_places(along, told)[0], values, linewidth=1, linestyle="--", label=name)
+
+
+def _draw_use(axes: Any, along: str, line: Sequence[Point]) -> None:
+    use = [utilisation_of(point.answer) for point in line]
+    xs, _ = _places(along, line)
+    for name in use[0]:
+        shares = [100 * busy.get(name, 0.0) for busy in use]
+        if max(shares) >= _WORTH_DRAWING:
+            axes.plot(xs, shares, marker=".", linewidth=1, label=name)
+    axes.set(ylim=(0, 105), ylabel="busy [%]")
+    axes.grid(alpha=0.3)
+    if axes.lines:
+        axes.legend(frameon=False, fontsize=7, ncols=2)
+
+
+def _places(along: str, line: Sequence[Point]) -> tuple[list[Any], bool]:
+    """Where the points stand, and whether that is a number."""
+    values = [point.changes[along] for point in line]
+    numeric = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+    return (values if numeric else [str(one) for one in values]), numeric
 
 
 def courses(path: Path, seen: Transient) -> None:

@@ -11,10 +11,12 @@ from twin.app.commands import (
     harness,
     learning,
     model,
+    planning,
     platform,
     requests,
     simulation,
     synchronisation,
+    ui,
 )
 
 app = typer.Typer(
@@ -35,10 +37,13 @@ for _command in (
     model.calibrate,
     learning.train,
     learning.backtest,
-    model.whatif,
+    planning.whatif,
+    planning.size,
+    planning.advise,
     model.compare,
     simulation.simulate,
     synchronisation.sync,
+    ui.ui,
     requests.schema,
     requests.example,
     requests.predict,

@@ -50,9 +50,7 @@ def answer_file(
     chunks = read_chunks(path, chunk)
     first, second = next(chunks), next(chunks, None)
     if second is None:
-        requests = first.frame()
-        requests[FIRST_ROW] = requests.groupby("request_id")[ROW].transform("min")
-        return _assembled(out, [block_of(asked().answer(requests), suffix)])
+        return answer_chunk(first, out, asked())
     with _staging(settings) as folder:
         ids = _stage(folder, chain((first, second), chunks))
         from features.session import running_spark
@@ -60,6 +58,13 @@ def answer_file(
         with running_spark(settings, "predict") as spark:
             answer_on_spark(spark, folder / "requests", ids, asked(), suffix, folder / "blocks")
         return _assembled(out, _in_order(folder / "blocks"))
+
+
+def answer_chunk(chunk: Chunk, out: Path, asked: Asked) -> Answered:
+    """All requests that there are, without Spark."""
+    requests = chunk.frame()
+    requests[FIRST_ROW] = requests.groupby("request_id")[ROW].transform("min")
+    return _assembled(out, [block_of(asked.answer(requests), out.suffix.lower())])
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from twin.app.local_airflow import (
     prepare_database,
 )
 from twin.app.local_mlflow import has_own_server, mlflow_service, serving_service
+from twin.app.local_page import page_service
 from twin.app.platform import PlatformState, ServiceState, State, end_orphans, forget_state
 from twin.app.services import ProcessId, Running, Service, end, free_port, healthy, kill_family, start
 from twin.core.settings import Settings
@@ -30,8 +31,8 @@ from twin.core.settings import Settings
 if TYPE_CHECKING:
     from training.registry import Registry
 
-API_SERVER, MLFLOW, SERVING = "api-server", "mlflow", "serving"
-PREFERRED_PORTS = {API_SERVER: 8080, MLFLOW: 5000, SERVING: 5001}
+API_SERVER, MLFLOW, SERVING, PAGE = "api-server", "mlflow", "serving", "page"
+PREFERRED_PORTS = {API_SERVER: 8080, MLFLOW: 5000, SERVING: 5001, PAGE: 8050}
 _CHECK_EVERY_S = 5.0
 _LOOK_FOR_CHAMPION_EVERY_S = 15.0
 # a service that ends again and again is left alone, with its log for the reason
@@ -118,6 +119,7 @@ class Supervisor:
         services = airflow_services(self._settings, self._ports[API_SERVER])
         if not has_own_server(self._settings):
             services.append(mlflow_service(self._settings, self._ports[MLFLOW]))
+        services.append(page_service(self._settings, self._ports[PAGE]))
         self._watched = {
             service.name: Watched(service.name, service, note=self._port_taken(service.name))
             for service in services

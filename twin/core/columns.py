@@ -33,7 +33,11 @@ class Columns:
 
     @classmethod
     def of(cls, configurations: Sequence[Configuration]) -> Columns:
-        rows = [one.flat() for one in configurations]
+        return cls.of_rows([one.flat() for one in configurations])
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Columns:
+        """Flat configurations that were checked before."""
         return cls(len(rows), lambda name: [row.get(name) for row in rows])
 
     @classmethod
@@ -95,6 +99,13 @@ class Columns:
         left._numbers = {other: values for other, values in self._numbers.items() if other != name}
         left._labels = {names: found for names, found in self._labels.items() if name not in names}
         return left
+
+    def with_(self, **given: Numbers | Texts) -> Columns:
+        """With other values of some columns."""
+        changed = Columns(self.size, lambda name: given[name] if name in given else self._column(name))
+        changed._numbers = {name: values for name, values in self._numbers.items() if name not in given}
+        changed._labels = {names: found for names, found in self._labels.items() if not given.keys() & names}
+        return changed
 
     def row(self, at: int, names: Sequence[str]) -> dict[str, Any]:
         """Some columns of one configuration, as plain values."""

@@ -1,4 +1,4 @@
-"""Commands that ask the analytic model: how well it fits, what if, which of two."""
+"""Commands that ask the analytic model: how well it fits, which of two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from rich.table import Table as Grid
 
 from twin.app.commands.console import AsJson, err, fail, out
-from twin.app.commands.printing import cell, forecasts_grid, points_grid, ratio_of, scores_grids, told
+from twin.app.commands.printing import cell, forecasts_grid, ratio_of, scores_grids, told
 from twin.core.prediction import Excuse, Prediction
 from twin.core.settings import Settings
 
@@ -78,55 +78,6 @@ def calibrate(
     )
     for figure_id, excuse in covered.excuses.items():
         out.print(f"  {figure_id}: {excuse}", highlight=False, markup=False)
-
-
-def whatif(
-    config: Annotated[str, typer.Argument(help=CONFIG)],
-    vary: Annotated[
-        list[str], typer.Option(help="field=a,b,c or field=lo..hi[:n]; may be given several times.")
-    ],
-    metric: Annotated[str, typer.Option(help="What to predict.")] = "throughput_msgs_per_s",
-    chart: Annotated[Path | None, typer.Option(help="Draw the curve into this .png, .svg or .pdf.")] = None,
-    simulated: Annotated[
-        bool, typer.Option("--simulated", help="Play each of them out instead of using the formula.")
-    ] = False,
-    calibration: CalibrationFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """A configuration with some of its fields varied: a row for every combination, with its 90% interval,
-    what limits it, and a bar; as a chart with --chart."""
-    from twin.app import charts
-    from twin.app.asking import BadQuestion, read_configuration, read_variation, varied
-    from twin.calibration.simulated import SimulatedPredictor
-    from twin.core.metrics import METRICS
-
-    settings = Settings.from_environment()
-    if metric not in METRICS:
-        fail(2, f"{metric!r} is not a metric")
-    if chart is not None and chart.suffix.lower() not in charts.FORMATS:
-        fail(2, f"{chart} is none of {', '.join(charts.FORMATS)}")
-    try:
-        combinations = varied(read_configuration(config, settings), [read_variation(one) for one in vary])
-    except BadQuestion as error:
-        fail(2, str(error))
-    predictor = predictor_of(settings, calibration)
-    asked = [configuration for _, configuration in combinations]
-    with err.status("simulating") if simulated and err.is_terminal else nullcontext():
-        answers = (SimulatedPredictor(predictor) if simulated else predictor).predict(asked, metric)
-    points = [(changes, answer) for (changes, _), answer in zip(combinations, answers, strict=True)]
-    if chart is not None and any(isinstance(answer, Prediction) for answer in answers):
-        charts.curve(chart, points, metric)
-    if as_json:
-        print(json.dumps([changes | answer.model_dump() for changes, answer in points], indent=1))
-        return
-    out.print(points_grid(points, metric))
-    for excuse in dict.fromkeys(answer.excuse for answer in answers if isinstance(answer, Excuse)):
-        err.print(f"excused: {excuse}", style="yellow", markup=False, soft_wrap=True)
-    outside = sum(isinstance(answer, Prediction) and not answer.in_domain for answer in answers)
-    if outside:
-        err.print(f"{outside} of {len(points)} lie outside what was measured", style="yellow")
-    if chart is not None:
-        out.print(f"chart: {chart}", soft_wrap=True)
 
 
 def compare(

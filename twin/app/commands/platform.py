@@ -23,8 +23,8 @@ def up(
         typer.Option("--foreground", help="Stay in the foreground until Ctrl-C, for containers and systemd."),
     ] = False,
 ) -> None:
-    """Bring the platform up: Airflow, MLflow and the champion's serving, on this machine's loopback only. It
-    stays up until `twin down`."""
+    """Bring the platform up: Airflow, MLflow, the champion's serving and the what-if page, on this machine's
+    loopback only. It stays up until `twin down`."""
     from twin.app.local_airflow import AirflowFailed
     from twin.app.platform import PlatformFailed, bring_up, read_state, take_down
     from twin.app.supervisor import log_to_stderr, run_until_told_to_stop

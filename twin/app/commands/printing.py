@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from twin.calibration.calibrating import Forecast
     from twin.calibration.scores import FamilyScore
 
-_BAR = 10
 # so few foretold figures are shown one by one
 _FEW = 4
 
@@ -70,26 +69,6 @@ def _mean_error(metric: str, rows: Sequence[Forecast]) -> str:
     if METRICS[metric].unit == "%":
         return f"{fmean(abs(one.predicted - one.value) for one in rows):.1f} points"
     return f"{100 * fmean(abs(one.predicted / one.value - 1) for one in rows):.1f}%"
-
-
-def points_grid(points: Sequence[tuple[dict[str, Any], Prediction | Excuse]], metric: str) -> Grid:
-    highest = max((answer.value for _, answer in points if isinstance(answer, Prediction)), default=0.0)
-    field = METRICS[metric]
-    title = f"{field.description}, {field.unit}" if field.unit else field.description
-    grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in (*points[0][0], "predicted", "90% from", "to"):
-        grid.add_column(name, no_wrap=True)
-    grid.add_column("limited by", min_width=len("limited by"))
-    grid.add_column(min_width=_BAR)
-    for changes, answer in points:
-        cells = [cell(value) for value in changes.values()]
-        if isinstance(answer, Excuse):
-            grid.add_row(*cells, "", "", "", "excused")
-            continue
-        numbers = [f"{value:.4g}" for value in (answer.value, answer.lo90, answer.hi90)]
-        bar = "█" * round(_BAR * answer.value / highest) if highest else ""
-        grid.add_row(*cells, *numbers, answer.bottleneck or "", bar)
-    return grid
 
 
 def cell(value: Any) -> str:

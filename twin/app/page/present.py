@@ -1,0 +1,87 @@
+"""The twin that answers at present: the champion, loaded once and followed when another takes its place."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from twin.app.answering import Twin, twin_of
+from twin.app.calibration import NotCalibrated
+from twin.app.describing import flat_example
+from twin.app.page.figures import Figures, read_figures
+from twin.core.columns import Columns
+from twin.core.configuration import FAMILIES
+from twin.core.prediction import THROUGHPUT
+from twin.core.settings import Settings
+
+log = logging.getLogger("twin.page")
+_LOOK_EVERY_S = 10.0
+
+
+class NotReady(Exception):
+    """There is nothing to answer with yet, and what to do about it."""
+
+
+class Present:
+    """Requests are answered by what is loaded; a successor is loaded beside them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._twin: Twin | None = None
+        self._figures = Figures.none()
+        self._made_of: tuple[str | None, int] | None = None
+        self._problem = "the page has not looked yet"
+        self._looking = threading.Lock()
+        self._next_look = 0.0
+
+    @property
+    def figures(self) -> Figures:
+        return self._figures
+
+    @property
+    def twin(self) -> Twin:
+        if time.monotonic() >= self._next_look and not self._looking.locked():
+            threading.Thread(target=self.look, daemon=True).start()
+        if self._twin is None:
+            raise NotReady(self._problem)
+        return self._twin
+
+    def look(self) -> None:
+        """Load what has become champion or was measured since; nothing is lost where that fails."""
+        with self._looking:
+            try:
+                made_of = self._newest()
+                if made_of != self._made_of:
+                    twin = twin_of(self._settings)
+                    _warm_up(twin)
+                    self._figures, self._twin = read_figures(self._settings), twin
+                    self._made_of = made_of
+                    log.info("version %s answers", made_of[0])
+            except NotCalibrated as error:
+                self._problem = str(error)
+            except Exception:
+                self._problem = "the tables or the model cannot be read; the log of the page says why"
+                log.exception("the champion could not be loaded")
+            finally:
+                self._next_look = time.monotonic() + _LOOK_EVERY_S
+
+    def _newest(self) -> tuple[str | None, int]:
+        """The champion's version, and that of the measurements."""
+        from features.lake import Lake, NoSuchTable
+        from training.registry import CHAMPION, Registry
+        from twin.core.tables import MEASUREMENTS
+
+        champion = Registry(self._settings).version_of(CHAMPION)
+        try:
+            version = Lake(self._settings).version(MEASUREMENTS)
+        except NoSuchTable:
+            version = -1
+        return (str(champion.version) if champion else None), version
+
+
+def _warm_up(twin: Twin) -> None:
+    """The first answer of a kind compiles what it needs: not while somebody waits."""
+    examples = Columns.of_rows([flat_example(family) for family in FAMILIES])
+    for predictor in twin.predictors(THROUGHPUT):
+        twin.answer(examples, THROUGHPUT, predictor)
