@@ -72,6 +72,10 @@ class Correction:
             return np.zeros(columns.size), np.zeros(columns.size), np.zeros(columns.size, dtype=bool)
         return self.residual.at(columns)
 
+    def expected(self, columns: Columns) -> Array:
+        """The logarithm to add alone."""
+        return np.zeros(columns.size) if self.residual is None else self.residual.expected(columns)
+
     @property
     def noise_factor(self) -> float:
         return 1.0 if self.residual is None else self.residual.noise_factor

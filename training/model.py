@@ -121,19 +121,35 @@ class TwinModel:
     def physics(self) -> AnalyticPredictor:
         return AnalyticPredictor(self.calibrations, self.table_version)
 
-    def corrected(self, system: System, columns: Columns, target: str, doubts: bool = True) -> Corrected:
+    def corrected(self, system: System, columns: Columns, target: str) -> Corrected:
+        foretold, correction = self._foretold(system, columns, target)
+        added, variance, known = correction.at(columns)
+        value = self._blended(correction, columns, target, foretold, added)
+        doubt = np.sqrt(foretold.doubt**2 + variance)
+        inner, outer = correction.reach(known)
+        return Corrected(foretold, value, doubt, foretold.noise * correction.noise_factor, inner, outer)
+
+    def expected(self, system: System, columns: Columns, target: str) -> tuple[Foretold, Array]:
+        """What physics foretells without doubts, and the corrected value: enough to search with."""
+        foretold, correction = self._foretold(system, columns, target, doubts=False)
+        added = correction.expected(columns)
+        return foretold, self._blended(correction, columns, target, foretold, added)
+
+    def _foretold(
+        self, system: System, columns: Columns, target: str, doubts: bool = True
+    ) -> tuple[Foretold, Correction]:
         """Of the highest rate: an offered one is not for rows to correct."""
         asked = columns.without(_OFFERED) if target == THROUGHPUT else columns
         foretold = self.physics.foretell(system, asked, target, doubts)
-        correction = self.corrections.get((system.name, target), NO_CORRECTION)
-        added, variance, known = correction.at(columns)
+        return foretold, self.corrections.get((system.name, target), NO_CORRECTION)
+
+    def _blended(
+        self, correction: Correction, columns: Columns, target: str, foretold: Foretold, added: Array
+    ) -> Array:
         if correction.regression_weight:
             learned = self.regressions[target].at(columns)[0]
             added = added + correction.regression_weight * (learned - foretold.value - added)
-        doubt = np.sqrt(foretold.doubt**2 + variance)
-        inner, outer = correction.reach(known)
-        noise = foretold.noise * correction.noise_factor
-        return Corrected(foretold, foretold.value + added, doubt, noise, inner, outer)
+        return foretold.value + added
 
     def told(self, columns: Columns, target: str, corrected: Corrected) -> Answers:
         """A corrected value as an answer."""

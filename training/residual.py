@@ -29,6 +29,8 @@ _FEWEST_ROWS = 10
 # Rows that decide how strong the parts are: five numbers need no more, and each try costs the cube of them.
 # All rows take part in the correction itself.
 _ENOUGH_ROWS = 1_000
+# configurations that are compared with the rows together where only values are asked for
+_TOGETHER = 1_000
 # in spreads of the training rows: a neighbour in the same table, not in one of another message size
 _NEAR = 0.75
 
@@ -77,6 +79,16 @@ class Residual:
     def covariance(self) -> Array:
         """Of the rows among themselves, without noise."""
         return _kernel(*distances(self.rows, self.rows, self.scale), self.parameters)
+
+    def expected(self, columns: Columns) -> Array:
+        """The logarithm of measured over predicted alone, some configurations at a time: what fits into the
+        caches takes a third of the time."""
+        found = np.empty(columns.size)
+        for start in range(0, columns.size, _TOGETHER):
+            part = np.arange(start, min(start + _TOGETHER, columns.size))
+            apart = distances(columns.only(part), self.rows, self.scale)
+            found[part] = _kernel(*apart, self.parameters) @ self.weights
+        return found
 
     def at(self, columns: Columns) -> tuple[Array, Array, Flags]:
         """Expected logarithm of measured over predicted, its variance, and whether a row of the same kind is

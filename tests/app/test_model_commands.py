@@ -104,17 +104,20 @@ def test_calibrating_a_part_and_asking_with_it(twin_with_all, flow, tmp_path):
     assert row["hi90"] / row["lo90"] > 3
 
 
-def test_whatif_as_table_json_and_chart(twin_with_all, flow, tmp_path):
+def test_whatif_as_table_json_and_chart(twin_with_all, settings_with_all, flow, tmp_path):
     chart = tmp_path / "curve.svg"
     arguments = ("whatif", flow, "--vary", "execution_groups=1..8:8", "--vary", "persistent=true,false")
     answer = twin_with_all(*arguments, "--chart", chart)
     assert answer.exit_code == 0
     assert "limited by" in answer.output
-    assert "█" in answer.output
+    assert "is the limit instead of" in answer.output
     assert chart.read_text().lstrip().startswith("<?xml")
     rows = json.loads(twin_with_all(*arguments, "--json").output)
     assert len(rows) == 16
-    assert {"value", "lo90", "hi90", "bottleneck", "utilisation", "in_domain"} <= set(rows[0])
+    assert {"value", "lo90", "hi90", "bottleneck", "utilisation", "in_domain", "response_ms"} <= set(rows[0])
+    # nobody has trained a model on this lake, and who only asks makes no database for one
+    assert set(rows[0]["predictors"]) == {"analytic"}
+    assert not (settings_with_all.home / "mlflow").exists()
 
 
 def test_compare_tells_differences_and_ratios(twin_with_all, flow, tmp_path, lake):

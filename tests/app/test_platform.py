@@ -119,7 +119,7 @@ def test_all_services_are_healthy_and_serving_waits_for_a_model(up, twin, servic
     assert twin("status").returncode == 0
     told = services()
     assert {name for name, one in told.items() if one["state"] == "healthy"} == {
-        "api-server", "scheduler", "dag-processor", "triggerer", "mlflow",
+        "api-server", "scheduler", "dag-processor", "triggerer", "mlflow", "page",
     }  # fmt: skip
     assert told["serving"]["state"] == "waiting"
     assert "for a model" in told["serving"]["note"]
@@ -129,6 +129,9 @@ def test_the_pages_answer(services):
     told = services()
     assert "Airflow" in httpx.get(told["api-server"]["url"]).text
     assert "MLflow" in httpx.get(told["mlflow"]["url"]).text
+    assert "brokertwin" in httpx.get(told["page"]["url"]).text
+    linked = httpx.get(f"{told['page']['url']}/api/home").json()["links"]
+    assert (linked["airflow"], linked["mlflow"]) == (told["api-server"]["url"], told["mlflow"]["url"])
 
 
 def test_the_next_port_is_taken_and_told(up, services, taken_port):

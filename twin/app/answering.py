@@ -68,8 +68,7 @@ class Twin:
                 foretold = self.physics.foretell(system, asked, THROUGHPUT, doubts=False)
                 logarithms = foretold.value
             else:
-                corrected = self.model.corrected(system, asked, THROUGHPUT, doubts=False)
-                foretold, logarithms = corrected.foretold, corrected.value
+                foretold, logarithms = self.model.expected(system, asked, THROUGHPUT)
             found.rate[rows], found.physical_rate[rows] = np.exp(logarithms), np.exp(foretold.value)
             for name in ("utilisation", "bottleneck", "excuse"):
                 getattr(found, name)[rows] = getattr(foretold, name)

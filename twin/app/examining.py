@@ -225,24 +225,37 @@ class Examination:
     def unexamined(self) -> int:
         return len(self._open(np.flatnonzero(~self._looked_at)))
 
-    def option(self, at: int) -> Option:
-        row = self._rows[at]
-        # NaN where nobody had to ask
-        sure = min(float(state.rates.sure[row] * state.boxes[at]) for state in self._states)
-        holds = self._verdict[at] is None
-        return Option(
-            changes=self._grid.changes[row],
-            boxes=int(self._boxes[at]),
-            cost=float(self._cost[at]),
-            rate=known_number(self._states[0].rates.expected[row] * self._boxes[at]),
-            sure_rate=known_number(sure),
-            busiest=self._busiest[at],
-            busiest_pct=100 * float(self._share[at]) if self._busiest[at] else None,
-            holds=holds,
-            verdict=self._verdict[at] or "",
-            reason=self._reason[at] or "",
-            months=self._months(sure, float(self._share[at])) if holds else None,
+    def options(self, those: Codes) -> list[Option]:
+        rows, usual = self._rows[those], self._states[0].rates
+        # what nobody had to ask for is not known
+        sure = np.min([state.rates.sure[rows] * state.boxes[those] for state in self._states], axis=0)
+        columns = (
+            rows,
+            self._boxes[those],
+            self._cost[those],
+            usual.expected[rows] * self._boxes[those],
+            sure,
+            self._share[those],
         )
+        texts = zip(self._busiest[those], self._verdict[those], self._reason[those], strict=True)
+        return [
+            Option(
+                changes=self._grid.changes[row],
+                boxes=boxes,
+                cost=cost,
+                rate=known_number(rate),
+                sure_rate=known_number(held),
+                busiest=busiest,
+                busiest_pct=100 * share if busiest else None,
+                holds=verdict is None,
+                verdict=verdict or "",
+                reason=reason or "",
+                months=self._months(held, share) if verdict is None else None,
+            )
+            for (row, boxes, cost, rate, held, share), (busiest, verdict, reason) in zip(
+                zip(*(column.tolist() for column in columns), strict=True), texts, strict=True
+            )
+        ]
 
     def _months(self, sure: float, busy: float) -> float | None:
         """Until the rate is no longer sure, or a resource passes the ceiling: its use grows with the load."""

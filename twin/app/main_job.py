@@ -236,7 +236,9 @@ def _print_summary(settings: Settings, console: Console) -> None:
     places = {
         "Data quality": summary_page(settings),
         "Answers": answers,
+        "Book": settings.home / "book" / "index.html",
         "Logs": settings.home / "logs",
+        "Ask on a page": "`.venv/bin/twin ui`; with Airflow and MLflow beside it: `.venv/bin/twin up`",
     }
     for what, where in places.items():
         console.print(f"{what}: {where}", soft_wrap=True)

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from twin.app.answering import Twin, known_number
 from twin.app.asking import BadQuestion
 from twin.app.costs import Prices
 from twin.app.examining import Examination, Option, Wanted, grid_of
-from twin.core.checking import as_texts, check
+from twin.core.checking import problems_of
+from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
 
@@ -76,17 +79,19 @@ def size(
         raise BadQuestion(("failed_over", "a hub is sized from normal operation"))
     grid = grid_of(flat, options)
     examination = Examination(twin, grid, wanted, sorted(set(boxes)), prices)
-    accepted = examination.accepted(most)
-    alone = Examination(
-        twin, grid_of(flat, {}), wanted.model_copy(update={"one_box_lost": False}), [1], prices
-    )
+    accepted = examination.options(examination.accepted(most))
+    rejected = examination.options(examination.rejected())
+    rejected += [Option.impossible(changes, problem) for changes, problem in grid.problems]
+    as_it_stands = wanted.model_copy(update={"one_box_lost": False})
+    alone = Examination(twin, grid_of(flat, {}), as_it_stands, [1], prices)
     alone.accepted(1)
+    (asked,) = alone.options(np.array([0]))
     return Sizing(
         wanted,
         prices.currency,
-        alone.option(0),
-        tuple(examination.option(one) for one in accepted),
-        tuple(examination.option(one) for one in examination.rejected()),
+        asked,
+        tuple(accepted),
+        tuple(rejected),
         examination.unexamined(),
         tuple(_steps(twin, flat, options, prices)),
     )
@@ -96,26 +101,20 @@ def _steps(
     twin: Twin, flat: Mapping[str, Any], options: Mapping[str, Sequence[Any]], prices: Prices
 ) -> list[Step]:
     """From the configuration as it stands, the largest gain first."""
-    changes: list[dict[str, Any]] = [{}]
-    changes += [
-        {name: value}
-        for name, values in options.items()
-        for value in values
-        if as_texts([value])[0] != as_texts([flat.get(name)])[0]
+    changes = [{name: value} for name, values in options.items() for value in values]
+    possible = [change for change in changes if not problems_of({**flat, **change})]
+    rows = [flat, *(Configuration.from_flat({**flat, **change}).flat() for change in possible)]
+    columns = Columns.of_rows(rows)
+    answers, costs = twin.answer(columns, THROUGHPUT), prices.of(columns)
+    found = [
+        Step(
+            change,
+            known_number(answers.value[at]),
+            known_number(100 * (answers.value[at] / answers.value[0] - 1)),
+            float(costs[at] - costs[0]),
+            answers.excuse[at],
+        )
+        for at, change in enumerate(possible, start=1)
+        if any(rows[at][name] != flat.get(name) for name in change)
     ]
-    names = {name for change in changes for name in change}
-    given = {
-        name: as_texts([change.get(name, flat.get(name)) for change in changes]) for name in {*flat, *names}
-    }
-    checked = check(len(changes), given)
-    answers = twin.answer(checked.columns, THROUGHPUT)
-    costs = prices.of(checked.columns)
-    if not len(checked.rows) or checked.rows[0] != 0:
-        return []
-    here, cost = answers.value[0], costs[0]
-    found = []
-    for place, at in enumerate(checked.rows[1:].tolist(), start=1):
-        rate = known_number(answers.value[place])
-        gain = known_number(100 * (answers.value[place] / here - 1))
-        found.append(Step(changes[at], rate, gain, float(costs[place] - cost), answers.excuse[place]))
     return sorted(found, key=lambda one: -math.inf if one.gain_pct is None else one.gain_pct, reverse=True)

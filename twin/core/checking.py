@@ -21,6 +21,8 @@ from twin.core.fields import Field, fields_of
 KNOWN: dict[str, Field] = {field.name: field for field in fields_of(Configuration)}
 Problem = tuple[str, str]
 _PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# from here on it pays to read equal texts once
+_MANY = 200
 # a table with gaps has its whole numbers written with a point; longer ones are not exact as floats
 _WHOLE = re.compile(r"-?[0-9]{1,15}(\.0{1,3})?")
 
@@ -115,7 +117,17 @@ def _own_fields(family: str) -> dict[str, tuple[Field, bool, Any]]:
 
 
 def _parsed(field: Field, texts: Texts) -> tuple[npt.NDArray[Any], Flags]:
-    """Values, and where they are beyond doubt."""
+    """Values, and where they are beyond doubt. Of many cells each text is read once."""
+    if len(texts) <= _MANY:
+        return _read(field, texts)
+    import pandas as pd
+
+    codes, distinct = pd.factorize(texts, use_na_sentinel=False)
+    values, fine = _read(field, np.asarray(distinct, dtype=object))
+    return values[codes], fine[codes]
+
+
+def _read(field: Field, texts: Texts) -> tuple[npt.NDArray[Any], Flags]:
     if field.kind == "text":
         fine = np.array([not field.choices or text in field.choices for text in texts], dtype=bool)
         return texts.copy(), fine

@@ -91,8 +91,13 @@ def solve(network: Network) -> Solution:
     background = network.rows("background")
     population = network.admitted()
     queueing, demand, servers = network.queueing, network.rows("demand"), network.rows("servers")
+    # the exact solution goes through blocks of configurations, each as long as its largest population and as
+    # wide as its most servers
+    alike = np.lexsort((np.where(demand > 0, servers, 0.0).max(axis=0), population))
+    free, unhindered = _closed(queueing, demand[:, alike], servers[:, alike], population[alike])
+    throughput, residence = np.empty(network.size), np.empty_like(demand)
     if not background.any():
-        throughput, residence = _closed(queueing, demand, servers, population)
+        throughput[alike], residence[:, alike] = free, unhindered
         return Solution(network, throughput, residence, np.zeros(network.size, bool))
 
     highest = capacity(network).min(axis=0)
@@ -101,11 +106,6 @@ def solve(network: Network) -> Solution:
         left = _left(servers[:, at], background[:, at], rate)
         return _closed(queueing, demand[:, at], left, population[at])[0]
 
-    # the exact solution goes through blocks of configurations, each as long as its largest population and as
-    # wide as its most servers
-    alike = np.lexsort((np.where(demand > 0, servers, 0.0).max(axis=0), population))
-    free, unhindered = _closed(queueing, demand[:, alike], servers[:, alike], population[alike])
-    throughput, residence = np.empty(network.size), np.empty_like(demand)
     if (demand * background).any():
         throughput[alike] = _fixed_point(reached, np.minimum(highest[alike], free), alike)
         left = _left(servers[:, alike], background[:, alike], throughput[alike])

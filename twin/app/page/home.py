@@ -40,6 +40,8 @@ def slider_of(twin: Twin, family: str, field: Field, value: Any = None) -> dict[
     lowest = low / _REACH if low > 0 else 0.0
     if field.minimum is not None:
         lowest = max(lowest, field.minimum)
+    if value is not None:
+        lowest, highest = min(lowest, value), max(highest, value)
     if field.kind == "integer":
         lowest, highest = round(lowest), round(highest)
     return {"from": lowest, "to": highest, "log": is_wide(lowest, highest)} if lowest < highest else None
