@@ -282,7 +282,7 @@ class Examination:
     def _reject_slow(self, state: _State) -> None:
         options = self._reject_excused(state, self._open(np.arange(len(self._rows))))
         self._reject_below(
-            options, self._total(state, options), "too slow", f"{state.when}{{:.4g}} msgs/s expected"
+            options, self._total(state, options), "too slow", f"{state.when}only {{:.4g}} msgs/s expected"
         )
 
     def _reject_busy(self, state: _State, options: Codes) -> None:
@@ -301,7 +301,9 @@ class Examination:
         options = self._reject_excused(state, options)
         sure = state.rates.sure[self._rows[options]] * state.boxes[options]
         level = f"{self._wanted.confidence:.0%}"
-        self._reject_below(options, sure, "not sure enough", f"{state.when}{{:.4g}} msgs/s held at {level}")
+        self._reject_below(
+            options, sure, "not sure enough", f"{state.when}only {{:.4g}} msgs/s held at {level}"
+        )
 
     def _reject_below(self, options: Codes, rates: Numbers, verdict: str, reason: str) -> None:
         below = ~(rates >= self._wanted.target)
