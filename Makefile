@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: env run test live lint bench pins clean
+.PHONY: env run test live lint bench pictures pins clean
 
 env: $(STAMP)
 
@@ -35,6 +35,10 @@ lint: env
 
 bench: env
 	@$(BIN)/python -m pytest tests/benchmarks -q -s -o python_files='bench_*.py'
+
+# The README's pictures, taken from the home that `make run` leaves.
+pictures: env
+	$(BIN)/python -m pytest tests/picture_readme.py -q -o python_files='picture_*.py'
 
 # Every pin anew, without index lines or addresses.
 pins:

@@ -105,12 +105,25 @@ class TwinModel:
                 return self._nearest(columns, target)
             case regression.PREDICTOR:
                 return self._regression(columns, target)
-        answers = Answers.none(columns.size, HYBRID, target, self.table_version)
+        return self._hybrid_and_physics(columns, target)[0]
+
+    def answer_with_physics(self, columns: Columns, target: str) -> tuple[Answers, Answers]:
+        """The hybrid's answers and those of physics, from one evaluation where no rate is offered: at an
+        offered one the two ask different questions."""
+        hybrid, physics = self._hybrid_and_physics(columns, target)
+        offered = np.isfinite(columns.number(_OFFERED)).any()
+        return hybrid, self.physics.answer(columns, target) if offered else physics
+
+    def _hybrid_and_physics(self, columns: Columns, target: str) -> tuple[Answers, Answers]:
+        hybrid = Answers.none(columns.size, HYBRID, target, self.table_version)
+        physics = Answers.none(columns.size, analytic.PREDICTOR, target, self.table_version)
         for system, rows in by_system(columns):
             asked = columns.only(rows)
-            answers.put(rows, self.told(asked, target, self.corrected(system, asked, target)))
-        answers.model_version[without_text(answers.excuse)] = self.version
-        return answers
+            corrected = self.corrected(system, asked, target)
+            hybrid.put(rows, self.told(asked, target, corrected))
+            physics.put(rows, self.physics.with_intervals(system, corrected.foretold, target))
+        hybrid.model_version[without_text(hybrid.excuse)] = self.version
+        return hybrid, physics
 
     def predict(
         self, configurations: Sequence[Configuration], target: str = THROUGHPUT, predictor: str = HYBRID

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from training.dataset import Data, Group
-
-FOLDS = 5
+from twin.calibration.holding_out import FOLDS, fold_of
 
 
 @dataclass(frozen=True)
@@ -27,10 +25,6 @@ class Fold:
 
     def training(self, data: Data) -> Data:
         return data.without({*self.asked}, self.groups, self.kept)
-
-
-def fold_of(configuration_id: str) -> int:
-    return int(hashlib.sha256(configuration_id.encode()).hexdigest(), 16) % FOLDS
 
 
 def configuration(data: Data) -> Iterator[Fold]:

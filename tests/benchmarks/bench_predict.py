@@ -17,15 +17,12 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pandas as pd
-import pytest
 
-from twin.app import pipeline
 from twin.app.describing import flat_example
 from twin.app.predicting import answer_file
 from twin.app.predictors import asked
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
-from twin.core.settings import Settings
 from twin.core.tables import PREDICTIONS
 
 SMALL, LARGE = 100_000, 400_000
@@ -53,15 +50,6 @@ def many_requests(count):
     mixed = pd.concat(frames).sample(frac=1, random_state=3)
     mixed.insert(0, "request_id", [f"r{number}" for number in range(len(mixed))])
     return mixed.reset_index(drop=True)
-
-
-@pytest.fixture(scope="module")
-def trained(spark):
-    settings = Settings.from_environment()
-    pipeline.ingest_files(settings, [], library=True)
-    pipeline.build_features(settings)
-    pipeline.train_models(settings)
-    return settings
 
 
 def test_a_batch_beside_a_loop_and_beside_spark_udf(trained, spark, tmp_path):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from training.model import HYBRID, PREDICTORS, TwinModel
 from twin.calibration.predictor import PREDICTOR as ANALYTIC
 from twin.calibration.predictor import AnalyticPredictor, by_system
 from twin.calibration.simulated import PREDICTOR as SIMULATED
@@ -17,9 +18,6 @@ from twin.core.columns import Columns, Numbers, Texts
 from twin.core.prediction import THROUGHPUT, Answers
 from twin.core.settings import Settings
 from twin.core.tables import TARGETS
-
-if TYPE_CHECKING:
-    from training.model import TwinModel
 
 _RESPONSE = "response_ms"
 
@@ -45,8 +43,6 @@ class Twin:
         """Those that tell a metric, the one to believe first. Only rates and processor times are learned."""
         if self.model is None or metric not in TARGETS:
             return (ANALYTIC,)
-        from training.model import PREDICTORS
-
         return tuple(reversed(PREDICTORS))
 
     def answer(self, columns: Columns, metric: str, predictor: str | None = None) -> Answers:
@@ -56,6 +52,15 @@ class Twin:
         if self.model is None or predictor == ANALYTIC:
             return self.physics.answer(columns, metric)
         return self.model.answer(columns, metric, predictor)
+
+    def answers(self, columns: Columns, metric: str, predictors: Sequence[str]) -> dict[str, Answers]:
+        """Of several predictors; physics is evaluated once for itself and for the hybrid."""
+        found: dict[str, Answers] = {}
+        if self.model is not None and {HYBRID, ANALYTIC} <= set(predictors):
+            found[HYBRID], found[ANALYTIC] = self.model.answer_with_physics(columns, metric)
+        return {
+            name: found[name] if name in found else self.answer(columns, metric, name) for name in predictors
+        }
 
     def search(self, columns: Columns) -> Searched:
         found = Searched(

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from twin.app.commands import (
+    book,
     data,
     harness,
     learning,
@@ -44,6 +45,7 @@ for _command in (
     simulation.simulate,
     synchronisation.sync,
     ui.ui,
+    book.book,
     requests.schema,
     requests.example,
     requests.predict,

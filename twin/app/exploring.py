@@ -74,7 +74,7 @@ def answered(
 ) -> tuple[Point, ...]:
     columns = Columns.of_rows([flat for _, flat in combinations])
     asked = predictors or twin.predictors(metric)
-    answers = {name: twin.answer(columns, metric, name).typed() for name in asked}
+    answers = {name: one.typed() for name, one in twin.answers(columns, metric, asked).items()}
     responses = twin.response_ms(columns)
     return tuple(
         Point(changes, flat, {name: answers[name][at] for name in asked}, known_number(responses[at]))

@@ -137,18 +137,25 @@ def build_features(settings: Settings, anew: bool = False) -> dict[str, dict[str
 
 
 def quality_report(settings: Settings) -> dict[str, Any]:
-    """The page in front of the Data Docs, with the files that were refused; and its figures."""
+    """The page in front of the Data Docs, with the files that were refused; the book; and their figures."""
     from expectations.summary import summary_page, write_summary
     from features.lake import Lake, NoSuchTable
+    from twin.app.book.building import write_book
 
     refused = Landing(settings).refusals()
     try:
         write_summary(settings, Lake(settings), refused)
+        book = write_book(settings, doing=_LOG.info)
     except NoSuchTable as error:
         raise NothingToDo(f"nothing has been validated yet: {error}") from error
     for name, reason in refused.items():
         _LOG.warning("refused %s: %s", name, reason)
-    return {"page": str(summary_page(settings)), "refused": refused, "sources": _told_quality(settings)}
+    return {
+        "page": str(summary_page(settings)),
+        "book": asdict(book),
+        "refused": refused,
+        "sources": _told_quality(settings),
+    }
 
 
 def training_due(settings: Settings, now: datetime | None = None) -> str:

@@ -19,6 +19,7 @@ def ui(
 ) -> None:
     """Serve the what-if page on this machine's loopback until Ctrl-C: curves, sizing, batches, findings."""
     import uvicorn
+    from threadpoolctl import threadpool_limits
 
     from twin.app.page.server import create_app
     from twin.app.services import ServiceFailed, free_port
@@ -28,6 +29,7 @@ def ui(
     except ServiceFailed as error:
         fail(1, str(error))
     out.print(f"The page: http://127.0.0.1:{port} (Ctrl-C ends it)", highlight=False)
-    uvicorn.run(
-        create_app(Settings.from_environment()), host="127.0.0.1", port=port, log_level="warning", workers=1
-    )
+    app = create_app(Settings.from_environment())
+    # a curve is small: threads would spend more time on waking each other than on its matrices
+    with threadpool_limits(1):
+        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")

@@ -9,7 +9,7 @@ from twin.app.answering import Twin
 from twin.app.asking import BadQuestion, is_wide, spaced
 from twin.app.exploring import Point, answered, turns
 from twin.app.page.figures import Figures
-from twin.app.page.home import slider_of
+from twin.app.page.home import described, slider_of
 from twin.app.telling import told_answers, told_turn, utilisation_of
 from twin.core.checking import KNOWN, problems_of
 from twin.core.configuration import Configuration
@@ -46,7 +46,7 @@ def curve(
     # the configuration itself goes along: one evaluation of all
     *points, here = answered(twin, [*rows, ({}, flat)], metric, asked)
     return {
-        "metric": _described(METRICS[metric]),
+        "metric": described(METRICS[metric]),
         "along": None if along is None else _axis(KNOWN[along], points),
         "points": [_point(one) for one in points],
         "turns": [told_turn(one) for one in turns(twin, points)] if points else [],
@@ -81,11 +81,7 @@ def _axis(field: Field, points: Sequence[Point]) -> dict[str, Any]:
     values = [one.changes[field.name] for one in points]
     numeric = field.kind in ("integer", "number")
     wide = numeric and is_wide(min(values), max(values))
-    return _described(field) | {"kind": field.kind, "log": wide}
-
-
-def _described(field: Field) -> dict[str, Any]:
-    return {"name": field.name, "description": field.description, "unit": field.unit}
+    return described(field) | {"kind": field.kind, "log": wide}
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from twin.app.asking import is_wide
 from twin.app.costs import shipped_costs
 from twin.app.describing import defaults_of, fields_named, flat_example
 from twin.app.platform import read_state
+from twin.core.columns import Columns
 from twin.core.configuration import FAMILIES, Platform, Software
 from twin.core.fields import Field
 from twin.core.metrics import METRICS
@@ -77,14 +78,7 @@ def _family(twin: Twin, family: str) -> dict[str, Any]:
     return {
         "family": family,
         "title": system.title,
-        "metrics": [
-            {
-                "name": one.metric,
-                "description": METRICS[one.metric].description,
-                "unit": METRICS[one.metric].unit,
-            }
-            for one in system.told
-        ],
+        "metrics": [described(METRICS[name]) for name in _metrics(twin, family, example)],
         "example": example,
         "fields": [
             _field(one, defaults) | {"slider": slider_of(twin, family, one, example.get(one.name))}
@@ -94,12 +88,23 @@ def _family(twin: Twin, family: str) -> dict[str, Any]:
     }
 
 
+def described(field: Field) -> dict[str, Any]:
+    return {"name": field.name, "description": field.description, "unit": field.unit}
+
+
+def _metrics(twin: Twin, family: str, example: dict[str, Any]) -> list[str]:
+    """A system may tell costs that only one of its families has: those that the example has, or all where
+    nothing is known of it."""
+    system, columns = BY_FAMILY[family], Columns.of_rows([example])
+    told = [one.metric for one in system.told]
+    foretold = {name: twin.physics.foretell(system, columns, name, doubts=False) for name in told}
+    return [name for name in told if foretold[name].excuse[0] is None] or told
+
+
 def _field(field: Field, defaults: dict[str, Any]) -> dict[str, Any]:
     return {
-        "name": field.name,
+        **described(field),
         "kind": field.kind,
-        "description": field.description,
-        "unit": field.unit,
         "choices": list(field.choices),
         "minimum": field.minimum,
         "exclusive_minimum": field.exclusive_minimum,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from twin.app.answering import Twin, twin_of
 from twin.app.calibration import NotCalibrated
@@ -14,6 +15,9 @@ from twin.core.columns import Columns
 from twin.core.configuration import FAMILIES
 from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
+
+if TYPE_CHECKING:
+    from training.registry import Registry
 
 log = logging.getLogger("twin.page")
 _LOOK_EVERY_S = 10.0
@@ -29,6 +33,7 @@ class Present:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._twin: Twin | None = None
+        self._registry: Registry | None = None
         self._figures = Figures.none()
         self._made_of: tuple[str | None, int] | None = None
         self._problem = "the page has not looked yet"
@@ -72,7 +77,8 @@ class Present:
         from training.registry import CHAMPION, Registry
         from twin.core.tables import MEASUREMENTS
 
-        champion = Registry(self._settings).version_of(CHAMPION)
+        self._registry = self._registry or Registry(self._settings)
+        champion = self._registry.version_of(CHAMPION)
         try:
             version = Lake(self._settings).version(MEASUREMENTS)
         except NoSuchTable:

@@ -33,6 +33,7 @@ from twin.core.checking import Problem
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
+from twin.core.tables import TARGETS
 
 log = logging.getLogger("twin.page")
 _STATIC = Path(__file__).parent / "static"
@@ -130,6 +131,7 @@ def _ask(app: FastAPI, settings: Settings, present: Present) -> None:
             "version": version,
             "table_version": twin.physics.table_version,
             "predictors": twin.predictors(THROUGHPUT),
+            "targets": TARGETS,
         }
         return told | {
             "model": model,
