@@ -52,7 +52,7 @@ def test_the_page(picture):
 
 
 def test_a_chart_of_the_book(picture):
-    page = picture((HOME / "book" / "mqsi-v11-solaris.html").as_uri(), 1100, 800)
+    page = picture((HOME / "book" / "report-mqsi-v11-solaris.html").as_uri(), 1100, 800)
     chart = page.locator("figure:has(.main-svg)").first
     chart.scroll_into_view_if_needed()
     chart.locator(".main-svg").first.wait_for()

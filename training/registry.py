@@ -215,7 +215,7 @@ class Registry:
 
 
 def champion_model(settings: Settings) -> TwinModel:
-    if _never_used(settings):
+    if never_used(settings):
         raise NoChampion(_NO_MODEL)
     champion = Registry(settings).champion()
     import mlflow
@@ -225,7 +225,7 @@ def champion_model(settings: Settings) -> TwinModel:
     return model
 
 
-def _never_used(settings: Settings) -> bool:
+def never_used(settings: Settings) -> bool:
     """Who only asks makes no database."""
     file = settings.tracking_uri.removeprefix(_FILE_DATABASE)
     return settings.tracking_uri.startswith(_FILE_DATABASE) and not Path(file).exists()

@@ -179,8 +179,8 @@ def test_what_is_missing_or_unknown_is_named(page):
         ({"boxes": []}, "boxes"),
         ({"boxes": [0]}, "boxes"),
         ({"boxes": ["two"]}, "boxes"),
-        ({"options": {"speed": [1]}}, "speed"),
-        ({"options": {"cpus": []}}, "cpus"),
+        ({"options": {"speed": [1]}}, "options.speed"),
+        ({"options": {"cpus": []}}, "options.cpus"),
         ({"options": {"cpus": [None]}}, "options.cpus"),
         ({"options": {"cpus": list(range(1, 200)), "queue_managers": list(range(1, 200))}}, "options"),
         ({"costs": {}}, "costs.box"),
@@ -298,7 +298,7 @@ def test_a_home_without_tables_says_what_to_do(settings):
         assert client.get("/api/findings").status_code == 503
         assert client.get("/health").json() == {"status": "healthy"}
     # asking makes nothing
-    assert not (settings.home / "lake").exists()
+    assert not settings.home.exists()
 
 
 def test_what_fails_inside_is_logged_and_not_told(settings_with_all, monkeypatch, caplog):

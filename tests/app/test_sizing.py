@@ -232,7 +232,11 @@ def test_a_hub_that_has_failed_over_is_not_sized_for_another_loss(twin):
 def test_too_many_unknown_or_empty_options_are_refused(twin):
     many = {"cpus": list(range(1, 102)), "queue_managers": list(range(1, 101))}
     assert MOST_CONFIGURATIONS < 101 * 100
-    for options, field in ((many, "options"), ({"speed": [1]}, "speed"), ({"cpus": []}, "cpus")):
+    for options, field in (
+        (many, "options"),
+        ({"speed": [1]}, "options.speed"),
+        ({"cpus": []}, "options.cpus"),
+    ):
         with pytest.raises(BadQuestion) as error:
             sized(twin, options=options, target=1)
         assert error.value.problems[0][0] == field

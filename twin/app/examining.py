@@ -97,9 +97,9 @@ class Grid:
 def grid_of(flat: Mapping[str, Any], options: Mapping[str, Sequence[Any]]) -> Grid:
     for name, values in options.items():
         if name not in KNOWN:
-            raise BadQuestion((name, "unknown field"))
+            raise BadQuestion((f"options.{name}", "unknown field"))
         if not values:
-            raise BadQuestion((name, "no value to try"))
+            raise BadQuestion((f"options.{name}", "no value to try"))
     count = math.prod(len(values) for values in options.values())
     if count > MOST_CONFIGURATIONS:
         raise BadQuestion(("options", f"{count} configurations; at most {MOST_CONFIGURATIONS}"))

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ from twin.app.book.exam import FIGURES, sat
 from twin.app.book.held_out import SHOWN
 from twin.app.book.material import Doing, Material, gathered
 from twin.app.book.wording import shown
+from twin.app.plotly_script import NAME, plotly_script
 from twin.core.settings import Settings
 
 _HERE = Path(__file__).parent
 _STATIC = ("book.css", "book.js")
-_PLOTLY = "plotly.min.js"
 # says that a folder is a book, and what is in it
 _CONTENTS = "book.json"
 
@@ -103,7 +102,7 @@ def _write(material: Material, draft: Path, folder: Path) -> Book:
         (draft / name).write_text(text, encoding="utf-8")
     for name in _STATIC:
         shutil.copyfile(_HERE / "static" / name, draft / name)
-    shutil.copyfile(_plotly(), draft / _PLOTLY)
+    shutil.copyfile(plotly_script(), draft / NAME)
     return book
 
 
@@ -147,14 +146,6 @@ def _findings(material: Material, chapters: Iterable[Chapter]) -> dict[str, Any]
         "sources": sorted({one["source_id"] for one in findings}),
         "severities": sorted({one["severity"] for one in findings}),
     }
-
-
-def _plotly() -> Path:
-    """Its script, from the installed wheel."""
-    spec = find_spec("plotly")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).with_name("package_data") / _PLOTLY
 
 
 def _is_ours(folder: Path) -> bool:

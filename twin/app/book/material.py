@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from features.lake import Lake, NoSuchTable
 from training.backtest import Exam, known
 from training.dataset import Data
 from training.hyperparameters import shipped
-from training.registry import TRAINING_KEY, NoChampion, Registry
+from training.registry import TRAINING_KEY, NoChampion, Registry, never_used
 from training.splits import PROTOCOLS
 from training.training import code_version, training_key
 from twin.app.book.figures import Figure, Finding
@@ -21,7 +20,6 @@ from twin.app.book.held_out import Answers, physics_held_out, settings_of
 from twin.core.settings import Settings
 from twin.core.tables import DOCUMENTS, FINDINGS, MEASUREMENTS, QUARANTINE, TABLES
 
-_LOCAL = "sqlite:///"
 _CARD = "model_card.md"
 
 Doing = Callable[[str], None]
@@ -120,8 +118,7 @@ def _figure(row: Mapping[str, Any], wrong: bool, findings: Sequence[Finding], an
 
 def _champion(settings: Settings) -> Champion | None:
     # to look into a registry that is not there would make one, perhaps beside a training that does so too
-    local = Path(settings.tracking_uri.removeprefix(_LOCAL))
-    if settings.tracking_uri.startswith(_LOCAL) and not local.is_file():
+    if never_used(settings):
         return None
     registry = Registry(settings)
     try:

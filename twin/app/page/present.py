@@ -74,16 +74,22 @@ class Present:
     def _newest(self) -> tuple[str | None, int]:
         """The champion's version, and that of the measurements."""
         from features.lake import Lake, NoSuchTable
-        from training.registry import CHAMPION, Registry
         from twin.core.tables import MEASUREMENTS
 
-        self._registry = self._registry or Registry(self._settings)
-        champion = self._registry.version_of(CHAMPION)
         try:
             version = Lake(self._settings).version(MEASUREMENTS)
         except NoSuchTable:
             version = -1
-        return (str(champion.version) if champion else None), version
+        return self._champion(), version
+
+    def _champion(self) -> str | None:
+        from training.registry import CHAMPION, Registry, never_used
+
+        if never_used(self._settings):
+            return None
+        self._registry = self._registry or Registry(self._settings)
+        champion = self._registry.version_of(CHAMPION)
+        return str(champion.version) if champion else None
 
 
 def _warm_up(twin: Twin) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +26,8 @@ from twin.app.page.curves import curve
 from twin.app.page.limits import LimitedBody, TooLarge, WithHeaders
 from twin.app.page.present import NotReady, Present
 from twin.app.page.uploads import MOST_BYTES, MOST_ROWS, answer_upload
+from twin.app.plotly_script import NAME as PLOTLY
+from twin.app.plotly_script import plotly_script
 from twin.app.sizing import size
 from twin.app.telling import told_advice, told_sizing
 from twin.core.checking import Problem
@@ -88,10 +89,9 @@ def create_app(settings: Settings) -> FastAPI:
     # a name that leads here by somebody else's doing is not ours
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS)
 
-    @app.get("/static/plotly.min.js")
+    @app.get(f"/static/{PLOTLY}")
     def plotly() -> FileResponse:
-        script = resources.files("plotly").joinpath("package_data", "plotly.min.js")
-        return FileResponse(str(script), headers={"Cache-Control": "max-age=86400"})
+        return FileResponse(plotly_script(), headers={"Cache-Control": "max-age=86400"})
 
     for path, folder in {
         "/static": _STATIC,

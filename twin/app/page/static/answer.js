@@ -1,6 +1,6 @@
 // The answer for the configuration as it stands: in large figures, by predictor, by resource.
 
-import { bestAnswer } from "./curve.js";
+import { bestAnswer, isTold } from "./curve.js";
 import { byId, element } from "./element.js";
 import { figure, interval, percent, signedPercent } from "./words.js";
 
@@ -25,11 +25,11 @@ const doubt = ({ here }) => (here.in_domain !== false ? null : element("p", { cl
   element("b", {}, "Outside what was measured. "), here.domain_reason ?? "",
 ]));
 
-const difference = (answer, best) => (best.excuse ? null : 100 * (answer.value / best.value - 1));
+const difference = (answer, best) => (isTold(best) ? 100 * (answer.value / best.value - 1) : null);
 
 const predictorRow = (name, answer, best) => element("tr", {}, [
   element("th", { scope: "row", class: `line-${name}` }, name),
-  ...(answer.excuse ? [element("td", { colspan: 3, class: "excuse" }, answer.excuse)] : [
+  ...(!isTold(answer) ? [element("td", { colspan: 3, class: "excuse" }, answer.excuse ?? "…")] : [
     element("td", { class: "number" }, figure(answer.value)),
     element("td", { class: "number" }, interval(answer.lo90, answer.hi90, "–")),
     element("td", { class: "number" }, answer === best ? "" : signedPercent(difference(answer, best))),

@@ -63,7 +63,7 @@ export const limitsInWords = ({ along, points, turns }) => {
 export const figuresTable = (curve) => {
   const names = Object.keys(curve.here.answers);
   const best = believed(curve);
-  const said = ({ excuse, value }) => (excuse ? element("span", { class: "excuse" }, excuse) : figure(value));
+  const said = ({ excuse, value } = {}) => (excuse ? element("span", { class: "excuse" }, excuse) : figure(value));
   const head = [axisTitle(curve.along), ...names, `90% of ${best}`, "limited by"];
   return element("table", {}, [
     element("thead", {}, element("tr", {}, head.map((text) => element("th", { scope: "col" }, text)))),

@@ -33,16 +33,23 @@ export const whatIf = (home, state) => {
   let refused = false;
   let sentence = "";
 
+  /** Who tells a metric; those that were not asked while a slider moves have said nothing yet. */
+  const withSilent = ({ metric, here: { answers } }) => {
+    const names = home.model.targets.includes(metric.name) ? home.model.predictors : Object.keys(answers);
+    return Object.fromEntries(names.map((name) => [name, answers[name] ?? {}]));
+  };
+
   const curveAsker = latestOf("/api/curve", {
     async show(curve, { x, since }) {
       refused = false;
       showProblems(form, []);
+      curve.here.answers = withSilent(curve);
       showAnswer(curve);
       for (const { value, parentNode } of lineBoxes()) parentNode.hidden = !(value in curve.here.answers);
       if (curve.along) await chart.show(curve, state.now.lines, x);
       chart.stale(!curve.along);
       // the time from the reader's hand to the new picture, for whoever measures the page
-      performance.measure("redraw", { start: since, end: performance.now() });
+      if (since) performance.measure("redraw", { start: since, end: performance.now() });
       document.documentElement.dataset.drawn = ++drawn;
       sentence = answerInWords(curve);
       if (!rest) speak(sentence);
@@ -64,15 +71,22 @@ export const whatIf = (home, state) => {
     refuse: ({ message }) => noAdvice(message),
   });
 
-  const ask = (since = performance.now()) => {
+  const askCurve = (predictors, since) => {
     const { configuration, along, metric } = state.now;
-    curveAsker.ask({ configuration, along, metric }, { x: configuration[along], since });
+    curveAsker.ask({ configuration, along, metric, predictors }, { x: configuration[along], since });
+  };
+
+  /** Who is drawn answers at once; the others, who take longer, when things rest. */
+  const ask = (since = performance.now()) => {
+    askCurve([home.model.predictors[0], ...state.now.lines], since);
     clearTimeout(rest);
     rest = setTimeout(() => {
       rest = null;
       state.remember();
       speak(sentence);
-      if (!refused) adviceAsker.ask({ configuration: state.now.configuration });
+      if (refused) return;
+      if (home.model.predictors.some((name) => !state.now.lines.includes(name))) askCurve([], null);
+      adviceAsker.ask({ configuration: state.now.configuration });
     }, REST_MS);
   };
 
