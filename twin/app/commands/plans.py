@@ -64,6 +64,8 @@ def print_sizing(sizing: Sizing) -> None:
     if wanted.one_box_lost:
         asked += ", one box lost"
     holds = "holds" if sizing.asked.holds else f"does not hold: {sizing.asked.reason}"
+    if sizing.asked.months is not None:
+        holds += f", for {sizing.asked.months:.1f} months at {wanted.growth_pct:g}% a month"
     out.print(
         f"{asked}\nas it stands, on one box ({_money(sizing, sizing.asked.cost)}): {holds}", highlight=False
     )

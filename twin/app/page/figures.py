@@ -26,11 +26,6 @@ class Figures:
 
     rows: pd.DataFrame
 
-    @classmethod
-    def none(cls) -> Figures:
-        return cls(pd.DataFrame(columns=["family", "metric", "value", *_TOLD, *KNOWN]))
-
-    @cached_property
     def starts(self) -> list[dict[str, Any]]:
         """Each configuration once, with its first line, what tells it from its neighbours, and its rate."""
         found = []
@@ -97,14 +92,11 @@ class Figures:
 
 
 def read_figures(settings: Settings) -> Figures:
-    from features.lake import Lake, NoSuchTable
+    from features.lake import Lake
     from twin.core.tables import MEASUREMENTS
 
     measured = "fact_kind = 'measurement' AND restates IS NULL AND configuration_id IS NOT NULL AND value > 0"
-    try:
-        rows = Lake(settings).arrow(MEASUREMENTS, where=measured)
-    except NoSuchTable:
-        return Figures.none()
+    rows = Lake(settings).arrow(MEASUREMENTS, where=measured)
     return Figures(rows.select(["family", "metric", "value", *_TOLD, *_own(rows.column_names)]).to_pandas())
 
 

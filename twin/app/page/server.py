@@ -123,43 +123,41 @@ def _ask(app: FastAPI, settings: Settings, present: Present) -> None:
             "sizing": home.sizing(),
         }
         try:
-            twin = present.twin
+            known = present.known
         except NotReady as error:
             return told | {"problem": str(error)}
-        version = twin.model.version if twin.model else "physics alone"
+        twin = known.twin
         model = {
-            "version": version,
+            "version": twin.model.version if twin.model else "physics alone",
             "table_version": twin.physics.table_version,
             "predictors": twin.predictors(THROUGHPUT),
             "targets": TARGETS,
         }
-        return told | {
-            "model": model,
-            "families": home.families(twin),
-            "measured": present.figures.starts,
-        }
+        return told | {"model": model, "families": known.families, "measured": known.starts}
 
     @app.get("/api/configurations/{configuration_id}")
     def configuration(configuration_id: str) -> dict[str, Any]:
-        found = present.figures.configuration(configuration_id)
+        found = present.known.figures.configuration(configuration_id)
         if found is None:
             raise HTTPException(404, "no measurement has this configuration")
         return {"configuration": found}
 
     @app.post("/api/curve")
     def draw(asked: _Curve) -> dict[str, Any]:
-        base = asked.checked()
-        return curve(present.twin, present.figures, base, asked.along, asked.metric, asked.predictors)
+        base, known = asked.checked(), present.known
+        return curve(known.twin, known.figures, base, asked.along, asked.metric, asked.predictors)
 
     @app.post("/api/advice")
     def remedies(asked: _Question) -> dict[str, Any]:
-        return told_advice(advise(present.twin, asked.checked()))
+        return told_advice(advise(present.known.twin, asked.checked()))
 
     @app.post("/api/size")
     def sizing(asked: _Size) -> dict[str, Any]:
         wanted = Wanted(**asked.model_dump(include=set(Wanted.model_fields)))
         prices = checked_costs(Prices, asked.costs)
-        told = told_sizing(size(present.twin, asked.checked(), wanted, asked.options, asked.boxes, prices))
+        told = told_sizing(
+            size(present.known.twin, asked.checked(), wanted, asked.options, asked.boxes, prices)
+        )
         return told | {"rejected": told["rejected"][:_MOST_REJECTED]}
 
     @app.post("/api/batch")
@@ -170,7 +168,7 @@ def _ask(app: FastAPI, settings: Settings, present: Present) -> None:
         target: str = THROUGHPUT,
     ) -> dict[str, Any]:
         content = await request.body()
-        return await to_thread.run_sync(answer_upload, present.twin, name, content, predictor, target)
+        return await to_thread.run_sync(answer_upload, present.known.twin, name, content, predictor, target)
 
     @app.get("/api/findings")
     def findings() -> dict[str, Any]:

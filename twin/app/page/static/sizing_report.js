@@ -14,7 +14,8 @@ const verdict = (said) => {
   const goal = `${figure(said.target)} msgs/s with ${percent(100 * said.confidence)} confidence`;
   const best = said.accepted[0];
   const asked = said.asked.holds
-    ? `As it stands, one box holds it for ${whole(said.asked.cost)} ${said.currency}.`
+    ? `As it stands, one box holds it${said.asked.months === null ? "" : `, for ${holdsFor(said.asked)}`}; `
+      + `it costs ${whole(said.asked.cost)} ${said.currency}.`
     : `As it stands, one box does not: ${said.asked.reason}.`;
   if (!best) {
     return [element("h2", {}, `None of ${whole(said.examined)} options holds ${goal}`), element("p", {}, asked)];
