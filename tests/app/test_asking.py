@@ -42,7 +42,7 @@ def test_every_combination(flow, settings):
     found = varied(base, [read_variation("cpus=1,2"), read_variation("node=filter,trivial,mapping")])
     assert len(found) == 6
     assert found[0][0] == {"cpus": 1, "node": "filter"}
-    assert found[5][1].platform.cpus == 2
+    assert (found[5][1]["cpus"], found[5][1]["node"]) == (2, "mapping")
 
 
 @pytest.mark.parametrize(
