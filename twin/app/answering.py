@@ -24,13 +24,9 @@ _RESPONSE = "response_ms"
 
 @dataclass(frozen=True)
 class Searched:
-    """The highest rates of some configurations, without intervals: what is expected, what physics says, how
-    busy that makes each resource, and where there is no rate, why."""
+    """The highest rates of some configurations, without intervals, and where there is none, why."""
 
     rate: Numbers
-    physical_rate: Numbers
-    utilisation: Texts
-    bottleneck: Texts
     excuse: Texts
 
 
@@ -63,10 +59,7 @@ class Twin:
         }
 
     def search(self, columns: Columns) -> Searched:
-        found = Searched(
-            *(np.full(columns.size, np.nan) for _ in range(2)),
-            *(np.full(columns.size, None, dtype=object) for _ in range(3)),
-        )
+        found = Searched(np.full(columns.size, np.nan), np.full(columns.size, None, dtype=object))
         for system, rows in by_system(columns):
             asked = columns.only(rows)
             if self.model is None:
@@ -74,9 +67,7 @@ class Twin:
                 logarithms = foretold.value
             else:
                 foretold, logarithms = self.model.expected(system, asked, THROUGHPUT)
-            found.rate[rows], found.physical_rate[rows] = np.exp(logarithms), np.exp(foretold.value)
-            for name in ("utilisation", "bottleneck", "excuse"):
-                getattr(found, name)[rows] = getattr(foretold, name)
+            found.rate[rows], found.excuse[rows] = np.exp(logarithms), foretold.excuse
         return found
 
     def busy_at(self, columns: Columns) -> Texts:

@@ -124,10 +124,14 @@ class _Rates:
 
     def __init__(self, twin: Twin, columns: Columns, confidence: float) -> None:
         self._twin, self._columns, self._confidence = twin, columns, confidence
-        searched = twin.search(columns)
-        self.expected, self.excuse = searched.rate, searched.excuse
-        self.sure = np.full(columns.size, np.nan)
+        self.expected, self.sure = (np.full(columns.size, np.nan) for _ in range(2))
+        self.excuse = np.full(columns.size, None, dtype=object)
         self._asked = np.zeros(columns.size, dtype=bool)
+
+    def expect(self, rows: Codes) -> None:
+        """Their rates without intervals, or why there are none."""
+        searched = self._twin.search(self._columns.only(rows))
+        self.expected[rows], self.excuse[rows] = searched.rate, searched.excuse
 
     def assure(self, rows: Codes) -> None:
         """How sure their rates are, and whether all that they depend on was ever measured."""
@@ -280,7 +284,10 @@ class Examination:
         return options[fine]
 
     def _reject_slow(self, state: _State) -> None:
-        options = self._reject_excused(state, self._open(np.arange(len(self._rows))))
+        options = self._open(np.arange(len(self._rows)))
+        # what does not hold as it usually runs need not be asked how it survives
+        state.rates.expect(np.unique(self._rows[options]))
+        options = self._reject_excused(state, options)
         self._reject_below(
             options, self._total(state, options), "too slow", f"{state.when}only {{:.4g}} msgs/s expected"
         )

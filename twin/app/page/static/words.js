@@ -9,7 +9,8 @@ const NOTHING = "–";
 export const figure = (value) => (typeof value === "number" ? FOUR_DIGITS.format(value) : NOTHING);
 export const whole = (value) => (typeof value === "number" ? WHOLE.format(value) : NOTHING);
 export const percent = (value) =>
-  (typeof value === "number" ? `${FOUR_DIGITS.format(Number(value.toFixed(1)))}%` : NOTHING);
+  // adding 0 takes the sign off a zero
+  (typeof value === "number" ? `${FOUR_DIGITS.format(Number(value.toFixed(1)) + 0)}%` : NOTHING);
 export const signedPercent = (value) => (value > 0 ? `+${percent(value)}` : percent(value));
 export const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
 export const interval = (low, high, between = " to ") =>
