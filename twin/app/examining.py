@@ -179,8 +179,7 @@ class Examination:
             alone = self._boxes % 2 == 1 if self._in_pairs else self._boxes == 1
             why = "its boxes stand in for each other in pairs" if self._in_pairs else "its only box is lost"
             self._reject(np.flatnonzero(alone), "no other box", lambda _: why)
-        for state in self._states:
-            self._reject_slow(state)
+        self._reject_slow(self._states[0], self._open(np.arange(len(self._rows))))
 
     @cached_property
     def _in_pairs(self) -> bool:
@@ -205,12 +204,14 @@ class Examination:
     def accepted(self, most: int) -> Codes:
         """The cheapest that hold; the quicker of two that cost the same."""
         open_ = self._open(np.arange(len(self._rows)))
-        total = self._total(self._states[-1], open_)
+        total = self._total(self._states[0], open_)
         order = open_[np.lexsort((-total, self._cost[open_]))]
         found: list[int] = []
         for start in range(0, len(order), _TOGETHER):
             some = order[start : start + _TOGETHER]
             self._looked_at[some] = True
+            for state in self._states[1:]:
+                self._reject_slow(state, self._open(some))
             for reject in (self._reject_busy, self._reject_unsure):
                 for state in self._states:
                     reject(state, self._open(some))
@@ -283,14 +284,11 @@ class Examination:
         self._reject(options[~fine], "no answer", lambda at: str(excuse[at]))
         return options[fine]
 
-    def _reject_slow(self, state: _State) -> None:
-        options = self._open(np.arange(len(self._rows)))
-        # what does not hold as it usually runs need not be asked how it survives
+    def _reject_slow(self, state: _State, options: Codes) -> None:
         state.rates.expect(np.unique(self._rows[options]))
         options = self._reject_excused(state, options)
-        self._reject_below(
-            options, self._total(state, options), "too slow", f"{state.when}only {{:.4g}} msgs/s expected"
-        )
+        total, told = self._total(state, options), f"{state.when}only {{:.4g}} msgs/s expected"
+        self._reject_below(options, total, "too slow", told)
 
     def _reject_busy(self, state: _State, options: Codes) -> None:
         names, shares = state.rates.busiest(self._rows[options], self._wanted.target / state.boxes[options])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from training.registry import Registry
 
 log = logging.getLogger("twin.page")
-_LOOK_EVERY_S = 10.0
+_LOOK_EVERY_S = 30.0
 
 
 class NotReady(Exception):
