@@ -78,7 +78,7 @@ def print_sizing(sizing: Sizing) -> None:
     if sizing.dearer:
         out.print(f"{sizing.dearer} dearer ones were not looked at closely", highlight=False)
     for option in _nearly(sizing):
-        said = f"  {_money(sizing, option.cost)}: {_told(option.changes, option.boxes)}: {option.reason}"
+        said = f"  {_told(option.changes, option.boxes)}, {_money(sizing, option.cost)}: {option.reason}"
         out.print(said, highlight=False, soft_wrap=True)
     _print_steps(sizing)
 
@@ -125,9 +125,10 @@ def _options_grid(sizing: Sizing) -> Grid:
 
 
 def _nearly(sizing: Sizing) -> list[Option]:
-    """Of those that are cheaper than the cheapest that holds, the ones that come nearest."""
+    """Of those that are cheaper than the cheapest that holds, the ones that come nearest; last what has no
+    rate at all."""
     least = min((one.cost for one in sizing.accepted), default=float("inf"))
-    cheaper = [one for one in sizing.rejected if one.rate is not None and one.cost < least]
+    cheaper = [one for one in sizing.rejected if one.cost < least]
     return sorted(cheaper, key=lambda one: -(one.sure_rate or one.rate or 0.0))[:_CHEAPER]
 
 
@@ -148,8 +149,9 @@ def _print_steps(sizing: Sizing) -> None:
 
 
 def _told(changes: Mapping[str, Any], boxes: int) -> str:
-    many = f"{boxes} boxes" if boxes > 1 else "1 box"
-    return ", ".join([many, *(f"{name} = {cell(value)}" for name, value in changes.items())])
+    # changes that make no configuration are on no box
+    many = [] if not boxes else ["1 box" if boxes == 1 else f"{boxes} boxes"]
+    return ", ".join([*many, *(f"{name} = {cell(value)}" for name, value in changes.items())])
 
 
 def _money(sizing: Sizing, cost: float) -> str:
