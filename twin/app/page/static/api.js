@@ -45,6 +45,7 @@ export const upload = (path, file) => answered(path, { method: "POST", body: fil
 export const latestOf = (path, { show, refuse }) => {
   let running = null;
   let waiting = null;
+  let idle = null;
 
   const next = async () => {
     const { question, context } = waiting;
@@ -59,18 +60,26 @@ export const latestOf = (path, { show, refuse }) => {
       } else if (!mine.signal.aborted && !waiting) refuse(error);
     } finally {
       if (running === mine) running = null;
+      if (!waiting) [waiting, idle] = [idle, null];
       if (waiting && !running) next();
     }
   };
 
   return {
     ask(question, context) {
-      waiting = { question, context };
+      [waiting, idle] = [{ question, context }, null];
       if (!running) next();
+    },
+    /** When nothing else is asked; never in the place of another question. */
+    askWhenIdle(question, context) {
+      idle = { question, context };
+      if (running || waiting) return;
+      [waiting, idle] = [idle, null];
+      next();
     },
     /** What was asked so far no longer matters. */
     forget() {
-      waiting = null;
+      [waiting, idle] = [null, null];
       running?.abort();
       running = null;
     },

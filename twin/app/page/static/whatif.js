@@ -48,9 +48,11 @@ export const whatIf = (home, state) => {
       for (const { value, parentNode } of lineBoxes()) parentNode.hidden = !(value in curve.here.answers);
       if (curve.along) await chart.show(curve, state.now.lines, x);
       chart.stale(!curve.along);
-      // the time from the reader's hand to the new picture, for whoever measures the page
-      if (since) performance.measure("redraw", { start: since, end: performance.now() });
-      document.documentElement.dataset.drawn = ++drawn;
+      if (since) {
+        // the time from the reader's hand to the new picture, for whoever measures the page
+        performance.measure("redraw", { start: since, end: performance.now() });
+        document.documentElement.dataset.drawn = ++drawn;
+      }
       sentence = answerInWords(curve);
       if (!rest) speak(sentence);
     },
@@ -71,21 +73,21 @@ export const whatIf = (home, state) => {
     refuse: ({ message }) => noAdvice(message),
   });
 
-  const askCurve = (predictors, since) => {
+  const question = (predictors, since) => {
     const { configuration, along, metric } = state.now;
-    curveAsker.ask({ configuration, along, metric, predictors }, { x: configuration[along], since });
+    return [{ configuration, along, metric, predictors }, { x: configuration[along], since }];
   };
 
   /** Who is drawn answers at once; the others, who take longer, when things rest. */
   const ask = (since = performance.now()) => {
-    askCurve([home.model.predictors[0], ...state.now.lines], since);
+    curveAsker.ask(...question([home.model.predictors[0], ...state.now.lines], since));
     clearTimeout(rest);
     rest = setTimeout(() => {
       rest = null;
       state.remember();
       speak(sentence);
       if (refused) return;
-      if (home.model.predictors.some((name) => !state.now.lines.includes(name))) askCurve([], null);
+      curveAsker.askWhenIdle(...question([], null));
       adviceAsker.ask({ configuration: state.now.configuration });
     }, REST_MS);
   };
