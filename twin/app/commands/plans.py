@@ -111,16 +111,21 @@ def _gain(advice: Advice) -> str:
 def _options_grid(sizing: Sizing) -> Grid:
     title = f"the cheapest that hold, in {sizing.currency}"
     grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    columns = ["cost", "boxes", *sizing.accepted[0].changes, "expected", "held", "busiest"]
-    columns += ["months"] if sizing.wanted.growth_pct else []
-    for name in columns:
-        grid.add_column(name, overflow="fold")
+    growing = ["months"] if sizing.wanted.growth_pct else []
+    for name in ("cost", "boxes", "with", "expected", "held", "busiest", *growing):
+        grid.add_column(name, no_wrap=name != "with")
     for one in sizing.accepted:
+        changes = ", ".join(f"{name} {cell(value)}" for name, value in one.changes.items())
         busiest = "" if one.busiest is None else f"{one.busiest} {one.busiest_pct:.0f}%"
-        cells = [f"{one.cost:,.0f}", str(one.boxes), *(cell(value) for value in one.changes.values())]
-        cells += [_short(one.rate), _short(one.sure_rate), busiest]
-        cells += [f"{one.months:.1f}"] if one.months is not None else []
-        grid.add_row(*cells)
+        cells = [
+            f"{one.cost:,.0f}",
+            str(one.boxes),
+            changes,
+            _short(one.rate),
+            _short(one.sure_rate),
+            busiest,
+        ]
+        grid.add_row(*cells, *([f"{one.months:.1f}"] if one.months is not None else []))
     return grid
 
 
