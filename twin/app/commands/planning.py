@@ -11,7 +11,6 @@ import typer
 
 from twin.app.commands.console import AsJson, err, fail, out
 from twin.app.commands.model import CONFIG, CalibrationFile
-from twin.app.commands.plans import print_advice, print_exploration, print_sizing
 from twin.core.configuration import Configuration
 from twin.core.settings import Settings
 
@@ -40,6 +39,7 @@ def whatif(
     and where another resource becomes the limit; as a chart with --chart."""
     from twin.app import charts
     from twin.app.asking import BadQuestion, read_configuration, read_variation, varied
+    from twin.app.commands.plans import print_exploration
     from twin.app.exploring import explore
     from twin.app.telling import told_exploration
     from twin.core.metrics import METRICS
@@ -100,6 +100,7 @@ def size(
     from pydantic import ValidationError
 
     from twin.app.asking import BadQuestion, read_configuration
+    from twin.app.commands.plans import print_sizing
     from twin.app.costs import shipped_text
     from twin.app.examining import Wanted
     from twin.app.sizing import size as sized
@@ -144,6 +145,7 @@ def advise(
     twin says it would bring here."""
     from twin.app.advising import advise as advised
     from twin.app.asking import BadQuestion, read_configuration
+    from twin.app.commands.plans import print_advice
     from twin.app.telling import told_advice
 
     settings = Settings.from_environment()
