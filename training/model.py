@@ -4,7 +4,7 @@ target."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from twin.calibration.calibration import Calibration, calibration_of
 from twin.calibration.fitting import fit
 from twin.calibration.observations import Observations
 from twin.calibration.predictor import AnalyticPredictor, Foretold, answers_from, by_system
-from twin.core.columns import Columns, Texts, without_text
+from twin.core.columns import Codes, Columns, Texts, without_text
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT, Answers, Excuse, Prediction
 from twin.core.tables import TARGETS
@@ -105,25 +105,32 @@ class TwinModel:
                 return self._nearest(columns, target)
             case regression.PREDICTOR:
                 return self._regression(columns, target)
-        return self._hybrid_and_physics(columns, target)[0]
+        return self._hybrid(columns, target, self._parts(columns, target))
 
     def answer_with_physics(self, columns: Columns, target: str) -> tuple[Answers, Answers]:
         """The hybrid's answers and those of physics, from one evaluation where no rate is offered: at an
         offered one the two ask different questions."""
-        hybrid, physics = self._hybrid_and_physics(columns, target)
-        offered = np.isfinite(columns.number(_OFFERED)).any()
-        return hybrid, self.physics.answer(columns, target) if offered else physics
-
-    def _hybrid_and_physics(self, columns: Columns, target: str) -> tuple[Answers, Answers]:
-        hybrid = Answers.none(columns.size, HYBRID, target, self.table_version)
+        parts = list(self._parts(columns, target))
+        hybrid = self._hybrid(columns, target, parts)
+        if np.isfinite(columns.number(_OFFERED)).any():
+            return hybrid, self.physics.answer(columns, target)
         physics = Answers.none(columns.size, analytic.PREDICTOR, target, self.table_version)
-        for system, rows in by_system(columns):
-            asked = columns.only(rows)
-            corrected = self.corrected(system, asked, target)
-            hybrid.put(rows, self.told(asked, target, corrected))
+        for system, rows, corrected in parts:
             physics.put(rows, self.physics.with_intervals(system, corrected.foretold, target))
-        hybrid.model_version[without_text(hybrid.excuse)] = self.version
         return hybrid, physics
+
+    def _parts(self, columns: Columns, target: str) -> Iterator[tuple[System, Codes, Corrected]]:
+        for system, rows in by_system(columns):
+            yield system, rows, self.corrected(system, columns.only(rows), target)
+
+    def _hybrid(
+        self, columns: Columns, target: str, parts: Iterable[tuple[System, Codes, Corrected]]
+    ) -> Answers:
+        answers = Answers.none(columns.size, HYBRID, target, self.table_version)
+        for _, rows, corrected in parts:
+            answers.put(rows, self.told(columns.only(rows), target, corrected))
+        answers.model_version[without_text(answers.excuse)] = self.version
+        return answers
 
     def predict(
         self, configurations: Sequence[Configuration], target: str = THROUGHPUT, predictor: str = HYBRID

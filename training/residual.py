@@ -81,8 +81,8 @@ class Residual:
         return _kernel(*distances(self.rows, self.rows, self.scale), self.parameters)
 
     def expected(self, columns: Columns) -> Array:
-        """The logarithm of measured over predicted alone, some configurations at a time: what fits into the
-        caches takes a third of the time."""
+        """The logarithm of measured over predicted alone, as many configurations at a time as fit into the
+        caches."""
         found = np.empty(columns.size)
         for start in range(0, columns.size, _TOGETHER):
             part = np.arange(start, min(start + _TOGETHER, columns.size))

@@ -11,6 +11,7 @@ from twin.app.describing import flat_example
 from twin.core.columns import Columns
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT, Excuse, Prediction
+from twin.systems.registry import BY_FAMILY
 
 CPU = "cpu_ms_per_msg"
 
@@ -147,3 +148,14 @@ def test_an_anchor_that_cannot_be_compared_is_told(small_model):
     reasons = anchored(small_model, [hub(), hub(persistent=False)], [10.0, 10.0]).unused(THROUGHPUT)
     assert reasons[0] is None
     assert reasons[1].startswith("persistent:")
+
+
+def test_searching_and_answering_together_give_what_is_answered_alone(small_model):
+    for offered in (None, 80.0):
+        asked = Columns.of([hub(queue_managers=n, offered_rate_msgs_per_s=offered) for n in (1, 4, 9)])
+        together = small_model.answer_with_physics(asked, THROUGHPUT)
+        for answers, predictor in zip(together, (HYBRID, "analytic"), strict=True):
+            assert answers.typed() == small_model.answer(asked, THROUGHPUT, predictor).typed()
+    asked = Columns.of([hub(queue_managers=n) for n in (1, 4, 9)])
+    _, expected = small_model.expected(BY_FAMILY["rules_hub"], asked, THROUGHPUT)
+    assert np.exp(expected) == pytest.approx(small_model.answer(asked, THROUGHPUT).value)

@@ -48,7 +48,7 @@ def read_configuration(text: str, settings: Settings) -> Configuration:
     if path.is_file():
         return checked(_flat(path), text)
     if re.fullmatch(r"[0-9a-f]{16}", text):
-        return measured_configuration(text, settings)
+        return _measured(text, settings)
     raise BadQuestion(("", f"{text} is neither a file nor a configuration_id"))
 
 
@@ -119,7 +119,7 @@ def checked(values: Mapping[str, Any], where: str = "") -> Configuration:
     return Configuration.from_flat(values)
 
 
-def measured_configuration(configuration_id: str, settings: Settings) -> Configuration:
+def _measured(configuration_id: str, settings: Settings) -> Configuration:
     from features.lake import Lake, NoSuchTable
     from twin.core.tables import MEASUREMENTS
 

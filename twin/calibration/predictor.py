@@ -105,8 +105,8 @@ class AnalyticPredictor:
         return Batch(columns, moved), demands_of(calibration.seen(system), calibration.logs)
 
     def foretell(self, system: System, columns: Columns, metric: str, doubts: bool = True) -> Foretold:
-        """Of configurations of one system. Without doubts, a tenth of the work for whoever searches, values
-        have no spread, and nobody asks whether all that they depend on was measured."""
+        """Of configurations of one system. Without doubts, one evaluation for whoever searches, values have
+        no spread, and nobody asks whether all that they depend on was measured."""
         target = system.target(metric)
         if target is None:
             return Foretold.none(columns.size, None, f"the model of {system.name} does not tell {metric}")
