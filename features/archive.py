@@ -203,6 +203,7 @@ class _Part:
             texts = [field.name for field in schema if pa.types.is_string(field.type)]
             self._writer = ParquetWriter(
                 f"{self._root}/{self._path}", schema, filesystem=self._files, compression="zstd",
+                write_page_checksum=True,
                 # figures hardly repeat: a dictionary of them would cost time and save nothing
                 use_dictionary=[*texts, "run", "threads", "interval_s"],
                 column_encoding={"line": "DELTA_BINARY_PACKED"},

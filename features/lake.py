@@ -1,11 +1,13 @@
-"""The lake: Delta tables that Spark writes and `deltalake` commits. No other module touches a Delta log.
+"""The lake: Delta tables that Spark writes and `deltalake` commits. No module above
+this package touches a Delta log.
 
 A write puts Parquet files into a fresh folder of the table and then commits them in one log entry, so a
 reader sees the whole write or none of it, and a write that was killed leaves files that no version names.
 Each commit carries the content's fingerprint: writing the content that is already there commits nothing.
 
-A table that only grows takes files that tasks wrote on their own (`append`): each commit names its batch, and
-a batch that the work around it did not finish is taken back (`undo`).
+Nothing is read that is not what was written (`table_files.py`): a damaged table is never taken for an empty
+or an older one. Tables that only grow are written by `batches.py`; what keeps tables small and sound is in
+`upkeep.py`.
 """
 
 from __future__ import annotations
@@ -15,10 +17,15 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pydantic import BaseModel
 
 from features.arrow import arrow_schema
+from features.damage import Damage, Damaged, Unreadable
+from features.migrating import as_declared, declared_columns, delta_schema, is_current, kinds_of
+from features.predicates import checked, failed
+from features.table_files import TableFiles, data_damages, log_damage, looked_at
 from twin.core.fields import flatten
 from twin.core.settings import Settings
 from twin.core.tables import Table
@@ -29,15 +36,12 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction
     from filelock import FileLock
-    from pyarrow.parquet import FileMetaData
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _FINGERPRINT = "brokertwin.fingerprint"
 _ROWS = "brokertwin.rows"
 _EXPECTATIONS = "brokertwin.expectations"
-_BATCH = "brokertwin.batch"
-# files of a part that are smaller than this are put together
-_SMALL_BYTES = 32 * 1024 * 1024
 
 
 class NoSuchTable(Exception):
@@ -45,15 +49,11 @@ class NoSuchTable(Exception):
 
 
 class NoSuchVersion(Exception):
-    """The table never had this version."""
+    """The table never had this version, or has it no longer."""
 
 
 class WriteFailed(Exception):
     """A table could not be written; what was there before still is."""
-
-
-class BadPredicate(Exception):
-    """A predicate that is not SQL over the table's columns."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class DataFile:
 class Lake:
     def __init__(self, settings: Settings) -> None:
         self._root = settings.lake_uri.rstrip("/")
-        self._home = settings.home
+        self._settings = settings
 
     def uri(self, table: Table) -> str:
         return f"{self._root}/{table.layer}/{table.name}"
@@ -91,81 +91,15 @@ class Lake:
     def replace(self, table: Table, frame: DataFrame, expectations: str | None = None) -> Written:
         """Make `frame` the table's content, unless somebody else changed the table meanwhile. What the
         expectations said of it stays with this version."""
-        return self._commit(table, frame, self._existing(table), expectations)
+        return self._commit(table, frame, self.existing(table), expectations)
 
     def replace_parts(self, table: Table, frame: DataFrame, part: str) -> Written:
         """Make `frame` the content of the parts it has rows of; the other parts stay."""
-        current = self._existing(table)
+        current = self.existing(table)
         if current is not None:
             kept = self._frame(table, frame.sparkSession, current)
             frame = kept.join(frame.select(part).distinct(), part, "left_anti").unionByName(frame)
         return self._commit(table, frame, current)
-
-    def append(self, table: Table, files: Sequence[DataFile], batch: str) -> None:
-        """One log entry for files that are there. A column that was declared since the last time is added;
-        the files of before are left as they are."""
-        from deltalake import CommitProperties
-        from deltalake.transaction import create_table_with_add_actions
-
-        actions = [_add_action(file) for file in files]
-        commit = CommitProperties(custom_metadata={_BATCH: batch})
-        current = self._existing(table)
-        if current is None:
-            create_table_with_add_actions(
-                self.uri(table), _delta_schema(table), actions, mode="error", partition_by=list(table.parts),
-                name=table.name, description=table.description, commit_properties=commit,
-            )  # fmt: skip
-            return
-        there = {field.name for field in current.schema().fields}
-        new = [field for field in _delta_schema(table).fields if field.name not in there]
-        if new:
-            current.alter.add_columns(new)
-        current.create_write_transaction(
-            list(actions),
-            "append",
-            current.schema(),
-            partition_by=list(table.parts),
-            commit_properties=commit,
-        )
-
-    def remove(self, table: Table, predicate: str, batch: str | None = None) -> int:
-        """Rows for which a predicate holds; returns how many there were."""
-        from deltalake import CommitProperties
-
-        current = self._existing(table)
-        if current is None:
-            return 0
-        commit = CommitProperties(custom_metadata={_BATCH: batch} if batch else {})
-        return int(current.delete(predicate, commit_properties=commit)["num_deleted_rows"] or 0)
-
-    def last_batch(self, table: Table) -> str | None:
-        current = self._existing(table)
-        commits = current.history() if current else []
-        return next((commit[_BATCH] for commit in commits if commit.get(_BATCH)), None)
-
-    def undo(self, table: Table, batch: str) -> None:
-        """The table as it was before the batch, which is its last."""
-        current = self.delta(table)
-        first = min(commit["version"] for commit in current.history() if commit.get(_BATCH) == batch)
-        if first:
-            current.restore(first - 1)
-        else:
-            current.delete()
-
-    def compact(self, table: Table) -> int:
-        """Small files of a part put together; returns how many there are less."""
-        current = self._existing(table)
-        if current is None:
-            return 0
-        told = current.optimize.compact(target_size=_SMALL_BYTES)
-        return int(told["numFilesRemoved"]) - int(told["numFilesAdded"])
-
-    def forget(self, table: Table, hours: float) -> int:
-        """Files that no version of the last hours needs are deleted; returns how many."""
-        current = self._existing(table)
-        if current is None:
-            return 0
-        return len(current.vacuum(int(hours), dry_run=False, enforce_retention_duration=False))
 
     def holds(self, table: Table, rows: Iterable[BaseModel], part: str) -> bool:
         """Whether the parts that these rows belong to consist of exactly them already; without a JVM."""
@@ -184,8 +118,7 @@ class Lake:
         """Held while one change of several tables is made, so that a second one waits for it."""
         from filelock import FileLock
 
-        self._home.mkdir(parents=True, exist_ok=True)
-        return FileLock(self._home / "lake.lock")
+        return FileLock(self._settings.folder() / "lake.lock")
 
     def _commit(
         self, table: Table, frame: DataFrame, current: DeltaTable | None, expectations: str | None = None
@@ -204,10 +137,11 @@ class Lake:
             noted = {_FINGERPRINT: fingerprint, _ROWS: str(rows)}
             if expectations is not None:
                 noted[_EXPECTATIONS] = expectations
-            try:
-                self._add(table, current, self._write_files(table, frame), noted)
-            except Exception as error:  # Spark's, the file system's, or a commit that came in between
-                raise WriteFailed(f"table {table.name} could not be written: {_root_cause(error)}") from error
+            self._add(table, current, self._write_files(table, frame), noted)
+        except Unreadable:  # what the rows are made of, which says so itself
+            raise
+        except Exception as error:  # Spark's, the file system's, or a commit that came in between
+            raise WriteFailed(f"table {table.name} could not be written: {_root_cause(error)}") from error
         finally:
             frame.unpersist()
         return Written(table.name, self.version(table), rows, fingerprint, True, expectations)
@@ -222,54 +156,70 @@ class Lake:
         commit = CommitProperties(custom_metadata=noted)
         if current is None:
             create_table_with_add_actions(
-                self.uri(table), _delta_schema(table), list(files), mode="error", name=table.name,
+                self.uri(table), delta_schema(table), list(files), mode="error", name=table.name,
                 description=table.description, commit_properties=commit,
             )  # fmt: skip
         else:
+            # all that came before in one file: an old log entry that is lost later takes nothing with it
+            if current.version() not in self.files(table).log().checkpoints:
+                current.create_checkpoint()
             current.create_write_transaction(
-                list(files), "overwrite", _delta_schema(table), commit_properties=commit
+                list(files), "overwrite", delta_schema(table), commit_properties=commit
             )
+        self.seal(table)
 
     def delta(self, table: Table, version: int | None = None) -> DeltaTable:
+        """The newest version or an older one, whose log is sound."""
         from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError, TableNotFoundError
+        from deltalake.exceptions import DeltaError
 
+        files = self.files(table)
+        log, sums, damage = looked_at(files)
+        if log.newest < 0 and sums.version < 0:
+            raise NoSuchTable(f"table {table.name} does not exist yet")
+        if damage is not None:
+            raise Damaged(table.name, damage)
+        if version is not None and version not in log.versions:
+            first, last = log.versions[0], log.versions[-1]
+            raise NoSuchVersion(f"table {table.name} has versions {first} to {last}, not {version}")
+        if version is not None and (damage := log_damage(files, log, sums, version)):
+            raise NoSuchVersion(f"version {version} of table {table.name} cannot be told any more: {damage}")
         try:
-            newest = DeltaTable(self.uri(table))
-        except TableNotFoundError as error:
-            raise NoSuchTable(f"table {table.name} does not exist yet") from error
+            return DeltaTable(self.uri(table), version=version)
+        except DeltaError as error:
+            told = Damage("_delta_log", f"cannot be read: {str(error).splitlines()[0]}")
+            raise Damaged(table.name, told) from error
+
+    def files(self, table: Table) -> TableFiles:
+        return TableFiles(self.uri(table))
+
+    def seal(self, table: Table) -> None:
+        """After every commit: what was written is what has to be read from now on."""
+        self.files(table).seal(data_files(self.delta(table)))
+
+    def readable(self, table: Table, version: int | None = None) -> DeltaTable:
+        """A version whose data files are sound as well, in columns that this release understands."""
+        delta, files = self.delta(table, version), self.files(table)
+        is_current(table, delta)
+        damages = data_damages(files, files.sums(), data_files(delta))
+        if not damages:
+            return delta
         if version is not None:
-            try:
-                newest.load_as_version(version)
-            except (DeltaError, OverflowError) as error:
-                raise NoSuchVersion(
-                    f"table {table.name} has versions 0 to {newest.version()}, not {version}"
-                ) from error
-        return newest
+            newest = data_files(self.delta(table))
+            if all(one.file not in newest for one in damages):
+                raise NoSuchVersion(f"version {version} of table {table.name} is gone: {damages[0]}")
+        raise Damaged(table.name, damages[0])
 
     def spark(self, table: Table, spark: SparkSession, version: int | None = None) -> DataFrame:
         """The table as Spark reads it: the files of one version, never the folder."""
-        return self._frame(table, spark, self.delta(table, version))
+        return self._frame(table, spark, self.readable(table, version))
 
     def spark_files(self, table: Table, spark: SparkSession, files: Sequence[DataFile]) -> DataFrame:
         """Some files of a table."""
-        return self._read(table, spark, [f"{self.uri(table)}/{file.path}" for file in files])
+        from features.schemas import spark_schema
 
-    def extremes(self, table: Table, files: Sequence[DataFile]) -> pa.Table:
-        """Of each file a row with the least and one with the greatest value of every column, and one that is
-        empty where the file has a gap: what its footer tells. A range that these keep is kept by all rows."""
-        import pyarrow as pa
-        from pyarrow import parquet
-        from pyarrow.fs import FileSystem
-
-        system, root = FileSystem.from_uri(self.uri(table))
-        footers = [parquet.read_metadata(f"{root}/{file.path}", filesystem=system) for file in files]
-        rows = [
-            dict(file.parts) | row
-            for file, told in zip(files, footers, strict=True)
-            for row in _told_by(told)
-        ]
-        return pa.Table.from_pylist(rows, arrow_schema(table))
+        paths = [f"{self.uri(table)}/{file.path}" for file in files]
+        return self._read(table, spark, paths, spark_schema(table))
 
     def pandas(self, table: Table, version: int | None = None) -> pd.DataFrame:
         """The table without a JVM, in a stable order."""
@@ -280,32 +230,43 @@ class Lake:
         """The table without a JVM, in the order of its key; `where` is a SQL predicate over its columns."""
         import pyarrow as pa
 
-        delta = self.delta(table, version)
+        delta = self.readable(table, version)
         if where is None:
-            rows = delta.to_pyarrow_table()
+            rows = self._rows(table, delta)
         else:
             from deltalake import QueryBuilder
             from deltalake.exceptions import DeltaError
 
-            query = f"SELECT * FROM {table.name} WHERE ({where})"
+            columns = f"(SELECT {declared_columns(table, delta)} FROM {table.name}) AS {table.name}"
+            query = f"SELECT * FROM {columns} WHERE ({checked(where, table)})"
             try:
                 rows = pa.table(QueryBuilder().register(table.name, delta).execute(query).read_all())
             except DeltaError as error:
-                raise BadPredicate(f"{where!r}: {str(error).splitlines()[0]}") from error
-        schema = arrow_schema(table)
-        for field in schema:
-            if field.name not in rows.column_names:  # written before the column was declared
-                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
-        ordered = rows.select(list(table.columns)).cast(schema)
+                raise failed(where, error) from error
+        ordered = as_declared(table, rows)
         return ordered.sort_by([(name, "ascending") for name in table.key])
 
     def columns(self, table: Table, *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, in any order, without reading the others; nothing of one never written."""
-        current = self._existing(table)
-        if current is None:
+        try:
+            delta = self.readable(table)
+        except NoSuchTable:
             return []
-        rows: list[dict[str, Any]] = current.to_pyarrow_table(columns=list(names)).to_pylist()
-        return rows
+        there = [name for name in names if name in kinds_of(delta.schema())]
+        empty = dict.fromkeys(names)
+        return [empty | row for row in self._rows(table, delta, there).to_pylist()]
+
+    def _rows(self, table: Table, delta: DeltaTable, columns: list[str] | None = None) -> pa.Table:
+        """Pages are compared with their own checksums, where whoever wrote them made some."""
+        import pyarrow as pa
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        checks = ParquetFragmentScanOptions(page_checksum_verification=True)
+        try:
+            return delta.to_pyarrow_dataset().to_table(columns=columns, fragment_scan_options=checks)
+        except (pa.ArrowException, OSError) as error:
+            told = Damage("a data file", f"cannot be read: {str(error).splitlines()[0]}")
+            raise Damaged(table.name, told) from error
 
     def version(self, table: Table) -> int:
         return int(self.delta(table).version())
@@ -314,7 +275,7 @@ class Lake:
         """How many there are, told by the log alone; None for a table that was never written."""
         import pyarrow as pa
 
-        current = self._existing(table)
+        current = self.existing(table)
         if current is None:
             return None
         files = pa.table(current.get_add_actions(flatten=True))
@@ -324,21 +285,28 @@ class Lake:
         """The last commit of a table."""
         return _last_commit(table, self.delta(table))
 
-    def _existing(self, table: Table) -> DeltaTable | None:
+    def existing(self, table: Table) -> DeltaTable | None:
         try:
             return self.delta(table)
         except NoSuchTable:
             return None
 
     def _frame(self, table: Table, spark: SparkSession, delta: DeltaTable) -> DataFrame:
-        return self._read(table, spark, delta.file_uris())
+        """Columns of an older release become those of this one: Spark itself does not turn integers into
+        numbers."""
+        from pyspark.sql import functions as f
 
-    def _read(self, table: Table, spark: SparkSession, files: Sequence[str]) -> DataFrame:
         from features.schemas import spark_schema
 
+        there = kinds_of(delta.schema())
+        written: dict[str, Any] = {field.name: there.get(field.name, field.kind) for field in table.fields}
+        frame = self._read(table, spark, delta.file_uris(), spark_schema(table, written))
+        return frame.select(*(f.col(one.name).cast(one.dataType) for one in spark_schema(table)))
+
+    def _read(self, table: Table, spark: SparkSession, files: Sequence[str], schema: StructType) -> DataFrame:
         if not files:
-            return spark.createDataFrame([], spark_schema(table))
-        return spark.read.option("basePath", self.uri(table)).schema(spark_schema(table)).parquet(*files)
+            return spark.createDataFrame([], schema)
+        return spark.read.option("basePath", self.uri(table)).schema(schema).parquet(*files)
 
     def _write_files(self, table: Table, frame: DataFrame) -> list[AddAction]:
         from pyarrow import parquet
@@ -352,27 +320,19 @@ class Lake:
             if info.base_name.endswith(".parquet"):
                 rows = parquet.read_metadata(info.path, filesystem=files).num_rows
                 written = DataFile(f"{folder}/{info.base_name}", info.size, rows, {})
-                actions.append(_add_action(written, int(info.mtime_ns // 1_000_000)))
+                actions.append(add_action(written, int(info.mtime_ns // 1_000_000)))
         return actions
 
 
-def _told_by(footer: FileMetaData) -> tuple[dict[str, Any], ...]:
-    least: dict[str, Any] = {}
-    greatest: dict[str, Any] = {}
-    gaps: dict[str, Any] = {}
-    for group in range(footer.num_row_groups):
-        for at in range(footer.num_columns):
-            column = footer.row_group(group).column(at)
-            name, told = column.path_in_schema, column.statistics
-            if told.has_min_max:
-                least[name] = min(least.get(name, told.min), told.min)
-                greatest[name] = max(greatest.get(name, told.max), told.max)
-            if told.null_count:
-                gaps[name] = None
-    return least, greatest, least | gaps
+def data_files(delta: DeltaTable) -> dict[str, int]:
+    """What a version consists of, and how large the log says it is."""
+    import pyarrow as pa
+
+    told = pa.table(delta.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
+    return {unquote(one["path"]): one["size_bytes"] for one in told}
 
 
-def _add_action(file: DataFile, modified_ms: int = 0) -> AddAction:
+def add_action(file: DataFile, modified_ms: int = 0) -> AddAction:
     from deltalake.transaction import AddAction
 
     return AddAction(
@@ -386,10 +346,18 @@ def _add_action(file: DataFile, modified_ms: int = 0) -> AddAction:
 
 
 def _root_cause(error: Exception) -> str:
-    """The innermost reason of a Spark error, in a line."""
+    """The innermost reason of a Spark error, in a line; else what Java said, behind Python's own words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
-    return (causes or lines or [type(error).__name__])[-1 if causes else 0].removeprefix("Caused by:").strip()
+    of_java = [line for line in lines if line.startswith(": ")]
+    reason = next(iter([*reversed(causes), *of_java, *lines]), type(error).__name__)
+    return reason.removeprefix("Caused by:").removeprefix(":").strip()
+
+
+def noted(delta: DeltaTable) -> dict[str, str]:
+    """What a commit of ours says of its content."""
+    commit = next(one for one in delta.history() if one["version"] == delta.version())
+    return {name: commit[name] for name in (_FINGERPRINT, _ROWS, _EXPECTATIONS) if name in commit}
 
 
 def _last_commit(table: Table, delta: DeltaTable) -> Written:
@@ -414,21 +382,3 @@ def _fingerprint(frame: DataFrame) -> tuple[int, str]:
     first: Any = frame.agg(f.count("*"), *(f.sum(value) for value in hashes)).first()
     rows, one, two = first
     return int(rows), f"{rows}-{int(one or 0):x}-{int(two or 0):x}"
-
-
-def _delta_schema(table: Table) -> Any:
-    from deltalake import Field, Schema
-    from deltalake.schema import PrimitiveType
-
-    types = {"text": "string", "integer": "long", "number": "double", "flag": "boolean", "date": "date"}
-    return Schema(
-        [
-            Field(
-                field.name,
-                PrimitiveType(types[field.kind]),
-                nullable=True,
-                metadata={"comment": field.description},
-            )
-            for field in table.fields
-        ]
-    )

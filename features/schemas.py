@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql.types import (
     BooleanType,
     DataType,
@@ -25,12 +27,17 @@ _TYPES: dict[Kind, DataType] = {
 }
 
 
-def spark_schema(table: Table) -> StructType:
+def spark_schema(table: Table, kinds: Mapping[str, Kind] | None = None) -> StructType:
     """Columns are nullable here even where the declaration says otherwise: a missing value is a finding
-    of the expectations, not a failed write."""
+    of the expectations, not a failed write. `kinds`: of columns that were written as something else."""
     return StructType(
         [
-            StructField(field.name, _TYPES[field.kind], True, {"comment": field.description})
+            StructField(
+                field.name,
+                _TYPES[(kinds or {}).get(field.name, field.kind)],
+                True,
+                {"comment": field.description},
+            )
             for field in table.fields
         ]
     )

@@ -26,7 +26,7 @@ def on_this_machine(master: str) -> bool:
 
 
 def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
-    os.environ["JAVA_HOME"] = java_home(settings.home)
+    os.environ["JAVA_HOME"] = java_home(settings.folder())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if on_this_machine(settings.spark_master):
@@ -40,6 +40,8 @@ def spark_session(settings: Settings, app: str = "brokertwin") -> SparkSession:
         # Delta readers refuse nanosecond and INT96 timestamps
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         .config("spark.ui.showConsoleProgress", "false")
+        # a page that is not what was written is an error, not a figure
+        .config("spark.hadoop.parquet.page.verify-checksum.enabled", "true")
     )
     # nothing more is set for a cluster: what is set here would win over the user's spark-defaults.conf
     if settings.spark_master.startswith("local"):

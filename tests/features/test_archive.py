@@ -12,6 +12,7 @@ import pytest
 
 from features import archive as archive_module
 from features.archive import read_archive
+from features.footers import extremes
 from features.lake import Lake
 from twin.app import archiving
 from twin.app.archiving import take_runs, tidy
@@ -183,12 +184,12 @@ def test_a_new_column_rewrites_nothing(take, archive, monkeypatch, spark):
 def test_the_extremes_of_files_stand_for_all_their_rows(take, archive, spark, settings):
     lake, _ = take
     found = read_archive(spark, lake.uri(SAMPLES), archive(one=log(1000), two=log(50, 2)), "b")
-    extremes = lake.extremes(SAMPLES, found.samples)
-    rates = [rate for rate in extremes["rate_msgs_per_s"].to_pylist() if rate is not None]
+    told = extremes(lake, SAMPLES, found.samples)
+    rates = [rate for rate in told["rate_msgs_per_s"].to_pylist() if rate is not None]
     assert (min(rates), max(rates)) == (50.0, 1020.0)
-    assert set(extremes["tool"].to_pylist()) == {"mqcph"}
-    assert None not in extremes["document_id"].to_pylist()
-    assert set(extremes["latency_p99_ms"].to_pylist()) == {None}
+    assert set(told["tool"].to_pylist()) == {"mqcph"}
+    assert None not in told["document_id"].to_pylist()
+    assert set(told["latency_p99_ms"].to_pylist()) == {None}
 
 
 def test_small_files_are_put_together_and_old_samples_go_while_their_runs_stay(take, archive):

@@ -9,14 +9,12 @@ import threading
 import pytest
 from deltalake import DeltaTable
 
-from features.lake import BadPredicate, Lake, NoSuchTable, WriteFailed
+from features.lake import Lake, NoSuchTable, WriteFailed, _root_cause
+from features.predicates import BadPredicate
 from features.schemas import spark_schema
 from twin.core.tables import FINDINGS, TABLES
 
-ROW = {
-    "rule": "a_rule", "severity": "error", "figure_id": "s:1:0", "source_id": "s", "line": 1,
-    "printed": "1", "expected": "2", "message": "because",
-}  # fmt: skip
+from ..a_finding import ROW
 
 
 @pytest.fixture
@@ -150,6 +148,19 @@ def test_no_space_left_names_the_table_and_changes_nothing(lake, frame, monkeypa
     assert lake.pandas(FINDINGS)["line"].tolist() == [1]
     lake.replace(FINDINGS, frame({"line": 2}))
     assert lake.pandas(FINDINGS)["line"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("a call failed.\n: SparkException: Job aborted\n\tat x\nCaused by: A: b\nCaused by: C: d", "C: d"),
+        ("a call failed.\n: SparkException: executor lost\n\tat x", "SparkException: executor lost"),
+        ("No space left on device\nmore", "No space left on device"),
+        ("", "OSError"),
+    ],
+)  # fmt: skip
+def test_a_failed_write_tells_the_innermost_reason(said, told):
+    assert _root_cause(OSError(said)) == told
 
 
 KILLED_BEFORE_ITS_COMMIT = """

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from twin.core.outside import BadInput
 from twin.sources import document as document_module
 from twin.sources import documents as documents_module
-from twin.sources.document import Document, UnreadableDocument
+from twin.sources import pdf as pdf_module
+from twin.sources.document import Document
 from twin.sources.documents import Refused, read_document
 
 
@@ -81,7 +83,7 @@ def test_a_file_far_too_large_is_refused_unread(tmp_path, monkeypatch):
     monkeypatch.setattr(document_module, "MOST_BYTES", 10)
     path = tmp_path / "dump.txt"
     path.write_text("x" * 11)
-    with pytest.raises(UnreadableDocument, match="at most"):
+    with pytest.raises(BadInput, match="at most"):
         Document.load(path)
 
 
@@ -133,3 +135,16 @@ def test_a_pdf_without_text_is_refused(tmp_path, known):
     canvas.save()
     with pytest.raises(Refused, match="holds no text"):
         read_document(path)
+
+
+def test_a_pdf_that_takes_too_long_is_refused(make_pdf, monkeypatch):
+    path = make_pdf("some text")
+    with pytest.raises(BadInput, match="still being read"):
+        pdf_module.pdf_lines(path.name, path.read_bytes(), seconds=0.01)
+
+
+def test_a_pdf_of_too_many_pages_is_refused(make_pdf, monkeypatch):
+    path = make_pdf(*["a paragraph of some length"] * 200)
+    monkeypatch.setattr(pdf_module, "MOST_PAGES", 1)
+    with pytest.raises(BadInput, match="more than 1 pages"):
+        pdf_module.lines_of(path.read_bytes())

@@ -170,7 +170,7 @@ GOOD = f"{DATED}1,2048,4,253.7,13.76,8.27\n"
         (GOOD, "- os\n", "column: value on each line"),
         (GOOD, "os: [linux\n", "no readable YAML.*line 2"),
         (GOOD, "[" * 5000, "no readable YAML"),
-        (GOOD, "#" * 70_000, "more than 64 KB"),
+        (GOOD, "#" * 70_000, "at most 64 KB"),
         (GOOD, SIDECAR.replace("linux", "plan9"), "line 3: column os: 'plan9'.*allowed: solaris"),
         (f"{HEADER}\n1,2048,4,253.7,13.76,8.27\n", SIDECAR, "line 2: no comment above says when"),
         (DATED.replace("Threads, ", "") + "1,2048,1,1,1\n", SIDECAR, "line 2: no column Threads"),
@@ -203,7 +203,7 @@ def test_a_file_that_is_not_there_or_no_table_is_refused(tmp_path, written):
 
 def test_a_file_far_too_large_is_refused_unread(written, monkeypatch):
     monkeypatch.setattr(document_module, "MOST_BYTES", 10)
-    with pytest.raises(Refused, match="MB"):
+    with pytest.raises(Refused, match="at most 10 bytes"):
         read_harness(written(GOOD, SIDECAR))
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twin.core.measurement import CataloguedDocument, PrintedFigure
+from twin.core.outside import BadInput
 from twin.sources.declarations import Report, reports
-from twin.sources.document import Document, UnreadableDocument
+from twin.sources.document import Document
 from twin.sources.interpreting import BadReference, interpret
 from twin.sources.layouts import MissingTable
 from twin.sources.reading import MissingStatement, read_figures, read_unknown, recognise
@@ -41,7 +42,7 @@ def read_document(path: Path, source_id: str | None = None) -> ReadDocument:
             return _unknown(document, source_id or f"unknown-{document.sha256[:8]}")
         figures = read_figures(document, report)
         interpret(figures, report)
-    except (UnreadableDocument, MissingTable, MissingStatement, BadReference) as error:
+    except (BadInput, MissingTable, MissingStatement, BadReference) as error:
         raise Refused(str(error)) from error
     return ReadDocument(_card(report, document.name, document.sha256, len(figures)), figures)
 

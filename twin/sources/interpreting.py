@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from twin.core.configuration import Configuration
 from twin.core.measurement import Measurement, PrintedFigure
 from twin.core.metrics import METRICS
+from twin.core.outside import BadInput
 from twin.sources.declarations import Column, Fact, Reference, Report, TableDeclaration
 from twin.sources.formula import BadFormula, Interval, evaluate
 from twin.sources.measuring import measurement_of
@@ -49,7 +52,7 @@ class _Meant:
 class _Interpreter:
     def __init__(self, report: Report, figures: Sequence[PrintedFigure]) -> None:
         self._report = report
-        self._meant = [self._meaning(figure) for figure in figures]
+        self._meant = [self._understood(figure) for figure in figures]
         self._by_label: dict[str, list[_Meant]] = {}
         for one in self._meant:
             self._by_label.setdefault(one.figure.origin.table_label, []).append(one)
@@ -57,6 +60,15 @@ class _Interpreter:
 
     def measurements(self) -> list[Measurement]:
         return [self._measurement(one) for one in self._meant]
+
+    def _understood(self, figure: PrintedFigure) -> _Meant:
+        """Raises `BadInput` where a key cell is no value of the column that it is declared to be."""
+        try:
+            return self._meaning(figure)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = f"line {figure.origin.line}: {first['loc'][-1]}"
+            raise BadInput(f"{place}: {first['input']!r} does not fit: {first['msg']}") from error
 
     def _meaning(self, figure: PrintedFigure) -> _Meant:
         path = (figure.declared_as or "").split("/")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from twin.core.outside import BadInput, json_of
 from twin.sources.documents import Refused
 from twin.sources.harness.recording import Lines
 
@@ -57,13 +58,10 @@ def located(lines: Lines) -> Node:
         size = f"{len(lines.raw) / 2**20:.0f} MB"
         raise Refused(f"{lines.name} has {size}; at most {MOST_BYTES / 2**20:.0f} MB of JSON are read")
     try:
-        json.loads(lines.raw, parse_int=float)
-    except json.JSONDecodeError as error:
-        cut = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
-        said = "the file ends in the middle" if cut else error.msg
-        raise Refused(f"{lines.name} line {error.lineno}: no JSON, {said}") from error
-    except RecursionError as error:
-        raise Refused(f"{lines.name} line 1: its JSON is nested too deep") from error
+        json_of(lines.raw, any_number=True)
+    except BadInput as error:
+        said = "the file ends in the middle" if error.cut else str(error).removeprefix(f"line {error.line}: ")
+        raise Refused(f"{lines.name} line {error.line}: no JSON, {said}") from error
     root = _tree(lines.raw)
     if root.members is None:
         raise Refused(f"{lines.name} line 1: no JSON object")

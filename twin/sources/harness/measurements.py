@@ -7,12 +7,14 @@ The columns are those of `twin export measurements`; of these, the ones that say
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
 
 from twin.core.checking import KNOWN
 from twin.core.metrics import METRICS
+from twin.core.spreadsheets import bared
 from twin.core.tables import MEASUREMENTS
 from twin.sources.document import Document
 from twin.sources.documents import Refused
@@ -26,11 +28,12 @@ _COLUMNS = {*KNOWN, *MEASUREMENTS.columns, *_DATES}
 
 
 def _rows(document: Document, sidecar: Sidecar) -> Iterator[HarnessRow]:
-    reader = csv.reader(document.lines, strict=True)
+    # a cell may go on over lines
+    reader = csv.reader((f"{line}\n" for line in document.lines), strict=True)
     header: list[str] = []
     try:
         for cells in reader:
-            printed = [cell.strip() for cell in cells]
+            printed = [bared(cell).strip() for cell in cells]
             if not any(printed):
                 continue
             if header:
@@ -43,9 +46,9 @@ def _rows(document: Document, sidecar: Sidecar) -> Iterator[HarnessRow]:
 
 def _header(name: str, line: int, header: list[str], sidecar: Sidecar) -> list[str]:
     place = f"{name} line {line}"
-    twice = [column for column in header if header.count(column) > 1]
-    if twice:
-        raise Refused(f"{place}: column {twice[0]!r} stands twice")
+    twice = next((column for column, times in Counter(header).items() if times > 1), None)
+    if twice is not None:
+        raise Refused(f"{place}: column {twice!r} stands twice")
     for column in (METRIC, _VALUE, "family"):
         if column not in header and column not in sidecar.configuration:
             raise Refused(f"{place}: no column {column}")

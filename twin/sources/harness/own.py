@@ -17,6 +17,7 @@ import pyarrow as pa
 from twin.core.checking import as_texts
 from twin.core.fields import fields_of
 from twin.core.metrics import METRICS
+from twin.core.outside import BadInput, json_of
 from twin.core.runs import Loop, Sample
 from twin.sources.documents import Refused
 from twin.sources.harness.recording import Lines, Recorded, Recording, RunFormat, SummaryFigure
@@ -40,7 +41,7 @@ def _read(lines: Lines) -> Recording:
     for number, text in enumerate(lines.raw.split(b"\n"), start=1):
         if not text.strip():
             continue
-        record = _record(text)
+        record = record_of(text)
         kind = record.pop(_RECORD, None) if record is not None else None
         if record is not None and kind == "run":
             runs.append(_Run(number, record))
@@ -94,10 +95,11 @@ class _Run:
         )
 
 
-def _record(text: bytes) -> dict[str, Any] | None:
+def record_of(text: bytes) -> dict[str, Any] | None:
+    """What a line says; None for one that says nothing, or not in JSON."""
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
+        record = json_of(text, any_number=True)
+    except BadInput:
         return None
     return record if isinstance(record, dict) else None
 

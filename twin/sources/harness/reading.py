@@ -11,7 +11,8 @@ from pathlib import Path
 
 from twin.core.checking import problems_of
 from twin.core.measurement import CataloguedDocument, Origin, PrintedFigure
-from twin.sources.document import Document, UnreadableDocument
+from twin.core.outside import BadInput
+from twin.sources.document import Document
 from twin.sources.documents import ReadDocument, Refused
 from twin.sources.harness.format import PUBLISHED_AT, Format, HarnessRow
 from twin.sources.harness.registry import FORMATS, suffixes_of, table_format
@@ -29,7 +30,7 @@ def read_harness(path: Path, source_id: str | None = None) -> ReadDocument:
     """One file, whole or not at all; rows that are not understood are kept as printed."""
     try:
         document = Document.load(path, suffixes_of(FORMATS))
-    except UnreadableDocument as error:
+    except BadInput as error:
         raise Refused(str(error)) from error
     form = table_format(path.suffix, document.lines[:FIRST_LINES])
     if form is None:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from twin.core.checking import KNOWN, problems_of
 from twin.core.configuration import Configuration
-from twin.sources.document import UnreadableDocument, check_text
+from twin.core.outside import BadInput, read_bytes, text_of
 from twin.sources.documents import Refused
 from twin.sources.harness.reading import FIRST_LINES, PREFIX, named_source, slug
 from twin.sources.harness.recording import Lines, Recorded, Recording
@@ -188,15 +188,8 @@ def _source_of(runs: Sequence[_Described]) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise Refused(
-                f"{path.name} has {size / 2**20:.0f} MB; at most {MOST_BYTES / 2**20:.0f} MB are read"
-            )
-        raw = path.read_bytes()
-        check_text(path.name, raw)
-    except OSError as error:
-        raise Refused(f"{path.name} cannot be read: {error.strerror}") from error
-    except UnreadableDocument as error:
+        raw = read_bytes(path, MOST_BYTES)
+        text_of(path.name, raw)
+    except BadInput as error:
         raise Refused(str(error)) from error
     return raw.removeprefix(b"\xef\xbb\xbf")

@@ -11,9 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from twin.core.checking import KNOWN
+from twin.core.outside import BadInput, read_text, yaml_of
 from twin.sources.documents import Refused
 
 _OWN = ("source", "measured_at", "not_interpreted")
@@ -81,13 +80,10 @@ def _checked(path: Path) -> dict[str, Any]:
 
 
 def _loaded(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > _MOST_BYTES:
-        raise Refused(f"{path.name} has more than {_MOST_BYTES // 1024} KB")
     try:
-        # Builds nothing but texts, lists and mappings, so version 9.10 stays what was written
-        told = yaml.load(path.read_text(encoding="utf-8-sig"), yaml.BaseLoader)  # noqa: S506
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"{path.name} is no readable YAML: {' '.join(str(error).split())}") from error
+        told = yaml_of(read_text(path, _MOST_BYTES), only_texts=True)
+    except BadInput as error:
+        raise Refused(f"{path.name} is no readable YAML: {error}") from error
     if told in (None, ""):
         return {}
     if not isinstance(told, dict) or not all(isinstance(name, str) for name in told):
