@@ -14,6 +14,7 @@ import pandas as pd
 from twin.core.checking import check
 from twin.core.columns import Columns
 from twin.core.prediction import Answers
+from twin.core.spreadsheets import shielded_table
 from twin.core.tables import PREDICTIONS, REJECTS, Table
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def _written(rows: pd.DataFrame, table: Table, suffix: str) -> bytes:
         return "".join(json.dumps(row) + "\n" for row in typed.to_pylist()).encode()
     sink = pa.BufferOutputStream()
     if suffix == ".csv":
-        csv.write_csv(typed, sink, csv.WriteOptions(include_header=False, quoting_style="needed"))
+        options = csv.WriteOptions(include_header=False, quoting_style="needed")
+        csv.write_csv(shielded_table(typed), sink, options)
     else:
         with pa.ipc.new_stream(sink, typed.schema) as stream:
             stream.write_table(typed)

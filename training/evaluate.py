@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ def exam(
     """Every fold's rows with what each predictor says; everything is fitted anew without the fold, and where
     no `parameters` are given they are searched for without it too."""
     folds = [fold for fold in folds if fold.asked]
-    jobs = min(jobs or os.cpu_count() or 1, len(folds))
+    # a worker of Celery's may have no children: one fold after the other there
+    jobs = 1 if current_process().daemon else min(jobs or os.cpu_count() or 1, len(folds))
     parts: list[pd.DataFrame] = []
     if jobs <= 1:
         for fold in folds:

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from filelock import FileLock
 
 from training.model import PREDICTORS, TwinModel
+from training.runs import dead_runs, run_tags
+from training.tracking_database import ensure_made, file_of, mend
 from twin.core.configuration import Configuration
 from twin.core.fields import fields_of
 from twin.core.prediction import THROUGHPUT
@@ -33,7 +36,6 @@ SCORES_FILE = "exam/configuration.json"
 TRAINING_KEY, REASON, PREVIOUS = "training_key", "reason", "previous_champion"
 
 _NO_MODEL = "no model is registered yet: run `make run` or `twin train` first"
-_FILE_DATABASE = "sqlite:///"
 
 
 class NoChampion(Exception):
@@ -73,6 +75,7 @@ class Registration:
 
 class Registry:
     def __init__(self, settings: Settings) -> None:
+        self._home = settings.home
         self._client = _client(settings)
 
     def version_of(self, alias: str) -> ModelVersion | None:
@@ -98,15 +101,19 @@ class Registry:
     def newest(self) -> ModelVersion | None:
         return next(iter(self._versions()), None)
 
-    def next_version(self) -> str:
-        newest = self.newest()
-        return str(1 if newest is None else int(newest.version) + 1)
-
     def register(self, model: TwinModel, what: Registration) -> str:
-        """As the challenger; who becomes champion is decided elsewhere."""
+        """As the challenger; who becomes champion is decided elsewhere. The model is told its version, so
+        only one registers at a time."""
+        with FileLock(self._home / "mlflow" / "registering.lock"):
+            self.end_dead_runs()
+            newest = self.newest()
+            expected = str(1 if newest is None else int(newest.version) + 1)
+            return self._register(model.registered_as(expected), what)
+
+    def _register(self, model: TwinModel, what: Registration) -> str:
         import mlflow
 
-        with tempfile.TemporaryDirectory() as folder, mlflow.start_run(run_name=MODEL):
+        with tempfile.TemporaryDirectory() as folder, mlflow.start_run(run_name=MODEL, tags=run_tags()):
             files = Path(folder) / "model"
             files.mkdir()
             model.save(files)
@@ -126,11 +133,11 @@ class Registry:
                 signature=signature(),
                 input_example=what.example,
                 pip_requirements=_requirements(),
-                registered_model_name=MODEL,
                 metadata={"model_card": "model_card.md"},
             )
-        registered = str(logged.registered_model_version)
-        self._client.set_model_version_tag(MODEL, registered, TRAINING_KEY, what.key)
+        # with its key from the first moment: killed right after, it is found and judged by the next training
+        made = mlflow.register_model(logged.model_uri, MODEL, tags={TRAINING_KEY: what.key})
+        registered = str(made.version)
         self._client.set_registered_model_alias(MODEL, CHALLENGER, registered)
         return registered
 
@@ -187,11 +194,40 @@ class Registry:
         """A run of its own for an exam."""
         import mlflow
 
-        with mlflow.start_run(run_name=name) as run:
+        with mlflow.start_run(run_name=name, tags=run_tags()) as run:
             mlflow.log_metrics(metrics)
             for file in files:
                 mlflow.log_artifact(str(file), "exam")
             return str(run.info.run_id)
+
+    def superseded(self, newest: int) -> list[str]:
+        """Versions that nobody goes back to: not the newest, not champion, challenger or who would take over
+        again."""
+        known = [str(one.version) for one in self._versions()]
+        named = [one for alias in (CHAMPION, CHALLENGER) if (one := self.version_of(alias)) is not None]
+        kept = {str(one.version) for one in named} | {one.tags.get(PREVIOUS) for one in named}
+        return [version for version in known[newest:] if version not in kept]
+
+    def let_go(self, version: str) -> None:
+        """With its run and its files."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        one = self._client.get_model_version(MODEL, version)
+        self._client.delete_model_version(MODEL, version)
+        # MLflow names a logged model as the source of a version, and its files by the logged model
+        logged = self._client.get_logged_model(one.source.rpartition("/")[2])
+        get_artifact_repository(logged.artifact_location).delete_artifacts()
+        self._client.delete_logged_model(logged.model_id)
+        run = self._client.get_run(one.run_id)
+        get_artifact_repository(run.info.artifact_uri).delete_artifacts()
+        self._client.delete_run(one.run_id)
+
+    def dead_runs(self) -> list[str]:
+        return dead_runs(self._client, EXPERIMENT)
+
+    def end_dead_runs(self) -> None:
+        for run_id in self.dead_runs():
+            self._client.set_terminated(run_id, "KILLED")
 
     def _told(self, one: ModelVersion, aliases: tuple[str, ...]) -> Registered:
         run = self._client.get_run(one.run_id)
@@ -222,13 +258,14 @@ def champion_model(settings: Settings) -> TwinModel:
 
     served: Any = mlflow.pyfunc.load_model(f"models:/{MODEL}/{champion.version}").unwrap_python_model()
     model: TwinModel = served.model
-    return model
+    # the registry knows best: two homes with one registry may have chosen one number
+    return model.registered_as(str(champion.version))
 
 
 def never_used(settings: Settings) -> bool:
     """Who only asks makes no database."""
-    file = settings.tracking_uri.removeprefix(_FILE_DATABASE)
-    return settings.tracking_uri.startswith(_FILE_DATABASE) and not Path(file).exists()
+    file = file_of(settings.tracking_uri)
+    return file is not None and not file.exists()
 
 
 def signature() -> ModelSignature:
@@ -281,15 +318,39 @@ def _client(settings: Settings) -> MlflowClient:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     import mlflow
-    from mlflow.tracking import MlflowClient
 
-    local = settings.home / "mlflow"
-    local.mkdir(parents=True, exist_ok=True)
+    settings.folder("mlflow")
+    _identify(settings)
     mlflow.set_tracking_uri(settings.tracking_uri)
-    client = MlflowClient()
+    client = _opened(settings.tracking_uri)
     if client.get_experiment_by_name(EXPERIMENT) is None:
         # a tracking server chooses its own artifact store; a plain database has none
-        own_store = None if settings.tracking_uri.startswith("http") else (local / "artifacts").as_uri()
+        own_store = None if settings.tracking_uri.startswith("http") else settings.artifacts_uri
         client.create_experiment(EXPERIMENT, artifact_location=own_store)
     mlflow.set_experiment(EXPERIMENT)
     return client
+
+
+def _opened(uri: str) -> MlflowClient:
+    """What was half made by a start that was killed, or by an older release, is mended once."""
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+    from sqlalchemy.exc import SQLAlchemyError
+
+    ensure_made(uri)
+    try:
+        return MlflowClient()
+    except (MlflowException, SQLAlchemyError):
+        if uri.startswith("http"):
+            raise
+        mend(uri)
+        return MlflowClient()
+
+
+def _identify(settings: Settings) -> None:
+    """A tracking server of the same deployment knows the tokens that lie outside every home. Those in a home
+    are for its own services: they are not told to whatever server is asked."""
+    shared = settings.home not in settings.tokens_file.parents
+    if settings.tracking_uri.startswith("http") and shared and settings.tokens_file.is_file():
+        tokens = json.loads(settings.tokens_file.read_text())
+        os.environ.setdefault("MLFLOW_TRACKING_TOKEN", tokens["operator"])

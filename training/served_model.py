@@ -46,7 +46,10 @@ class ServedTwin(PythonModel):
         found["excuse"] = found["excuse"].where(~rejected, found[FIELD] + ": " + found[REASON])
         for name, asked_for in (("predictor", asked.predictors[0]), ("target", asked.targets[0])):
             found[name] = found[name].where(~rejected, asked_for)
-        return found[list(PREDICTIONS.columns)]
+        answers = found[list(PREDICTIONS.columns)]
+        # which of the excuses are about the request: for who counts them
+        answers.attrs["rejected"] = int(rejected.sum())
+        return answers
 
 
 def _chosen(

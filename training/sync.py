@@ -158,7 +158,7 @@ def registered(
         if one.is_clear
     }
     version = registry.register(
-        found.model.registered_as(registry.next_version()),
+        found.model,
         Registration(
             key=_key(found),
             parameters={

@@ -8,24 +8,27 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from features.lake import Lake
-from training.backtest import Exam, examined
+from training.backtest import examined
 from training.card import model_card
 from training.charts import exam_chart
 from training.dataset import Data
 from training.hyperparameters import shipped, tuned
 from training.model import HYBRID, TwinModel
 from training.promotion import verdict
-from training.registry import CHAMPION, Registration, Registry, metrics_of
+from training.registry import CHAMPION, REASON, Registration, Registry, metrics_of
 from twin.core.code import code_digest
 from twin.core.configuration import Configuration
 from twin.core.prediction import THROUGHPUT
 from twin.core.settings import Settings
 from twin.core.tables import TRAINING_SET
+
+if TYPE_CHECKING:
+    from mlflow.entities.model_registry import ModelVersion
 
 _FEWEST_ROWS = 10
 _LEARNING = ("training", "features", "twin/core", "twin/systems", "twin/queueing", "twin/calibration")
@@ -63,11 +66,14 @@ def train(
     parameters = tuned(data) if tune else shipped()
     key = _key(data, parameters)
     if (known := registry.with_key(key)) is not None:
+        _judge_if_nobody_did(registry, known, lake)
+        known = registry.with_key(key)
+        assert known is not None
         seen = registry.told(known)
         champion = registry.version_of(CHAMPION)
         first = champion is not None and champion.version == known.version
         return Trained(seen.version, False, first, seen.reason, seen.scores)
-    model = TwinModel.fit(data, parameters=parameters, told=told).registered_as(registry.next_version())
+    model = TwinModel.fit(data, parameters=parameters, told=told)
     told("examining")
     # what was searched for on all rows is searched for again without each fold
     exam = examined(settings, data, "configuration", None if tune else parameters, code_version())
@@ -99,7 +105,7 @@ def train(
                 example=example_of(next(iter(data.configurations.values()))),
             ),
         )
-    promoted, reason = _judged(registry, registered, exam, expectations)
+    promoted, reason = _judged(registry, registered, exam.rows, expectations)
     return Trained(registered, True, promoted, reason, metrics)
 
 
@@ -120,10 +126,19 @@ def _key(data: Data, parameters: dict[str, Any]) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
-def _judged(registry: Registry, registered: str, exam: Exam, expectations: str) -> tuple[bool, str]:
+def _judge_if_nobody_did(registry: Registry, known: ModelVersion, lake: Lake) -> None:
+    """A training that was killed after it had registered its model: all that is missing is the verdict."""
+    if REASON not in known.tags:
+        expectations = lake.written(TRAINING_SET).expectations or "not checked"
+        _judged(registry, str(known.version), registry.exam_rows(known), expectations)
+
+
+def _judged(
+    registry: Registry, registered: str, exam_rows: pd.DataFrame, expectations: str
+) -> tuple[bool, str]:
     champion = registry.version_of(CHAMPION)
     before = None if champion is None else registry.exam_rows(champion)
-    promoted, reason = verdict(expectations, _answers(before), _answers(exam.rows))
+    promoted, reason = verdict(expectations, _answers(before), _answers(exam_rows))
     if promoted:
         registry.promote(registered, reason)
     else:

@@ -14,6 +14,8 @@ from twin.core.settings import Settings
 from twin.core.tables import FIGURES, FLOW_FEATURES, HARDWARE_FEATURES, MEASUREMENTS, TRAINING_SET
 from twin.sources.shipped import shipped_figures
 
+pytestmark = pytest.mark.long
+
 SOURCES = ("mqsi-v11-solaris", "wmq-v53-windows-clusters")
 
 
