@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from filelock import FileLock
 from training.dataset import Data
 from training.encoding import features_of
 from training.model import TwinModel
+from twin.app.databases import rewrite_paths
 from twin.calibration.fitting import Fit, fit
 from twin.calibration.observations import Observation, Observations, observations_of
 from twin.core.columns import Columns
@@ -33,10 +33,13 @@ from twin.sources.interpreting import interpret
 from twin.sources.shipped import shipped_figures
 from twin.systems.model import System
 
+from .recording import record
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_BEGAN = time.monotonic()
 # The longest files first, so that both workers end at about the same time. What lands needs what the main job
 # of the first file leaves: three others come between, or a worker would wait for it.
 FIRST = (
@@ -55,6 +58,17 @@ FIRST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: at for at, name in enumerate(FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """`make long` tells its last result where the other long targets do; a part of it does not."""
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
+    if config.option.markexpr == "long" and whole:
+        count = {
+            name: len(terminalreporter.getreports(name)) for name in ("passed", "failed", "error", "skipped")
+        }
+        minutes = round((time.monotonic() - _BEGAN) / 60, 1)
+        record("long", "make long", "Tests that take minutes by themselves", count | {"minutes": minutes})
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -148,16 +162,33 @@ def main_job(built_once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
 
 def _copy_home(home: Path, copy: Path) -> None:
     shutil.copytree(home, copy)
-    # MLflow notes the whole path of every artifact
-    with closing(sqlite3.connect(copy / "mlflow" / "mlflow.db")) as database, database:
-        columns = database.execute(
-            "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-        ).fetchall()
-        for table, column in columns:
-            database.execute(
-                f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?)',
-                (str(home), str(copy), str(home)),
-            )
+    rewrite_paths(copy / "mlflow" / "mlflow.db", home, copy)
+
+
+@pytest.fixture
+def commit():
+    """Rows as the new content of a table, without Spark."""
+    import uuid
+
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from features.arrow import arrow_schema
+    from features.lake import DataFile, add_action
+
+    def commit(lake, table, *rows, **noted):
+        path = f"write-{uuid.uuid4().hex}/part.parquet"
+        file = Path(lake.uri(table).removeprefix("file://")) / path
+        file.parent.mkdir(parents=True)
+        parquet.write_table(
+            pa.Table.from_pylist(list(rows), arrow_schema(table)), file, write_page_checksum=True
+        )
+        written = DataFile(path, file.stat().st_size, len(rows), {})
+        told = {"brokertwin.fingerprint": uuid.uuid4().hex, "brokertwin.rows": str(len(rows)), **noted}
+        lake._add(table, lake.existing(table), [add_action(written)], told)
+        return lake.version(table)
+
+    return commit
 
 
 @pytest.fixture(scope="session")

@@ -84,6 +84,7 @@ def test_nothing_of_airflow_is_left_running(home):
     assert [line for line in listed.splitlines() if str(home) in line] == []
 
 
+@pytest.mark.long
 def test_a_second_run_adds_no_version_and_no_model(versions, twin, lake):
     again = twin("run")
     assert again.returncode == 0, again.stdout + again.stderr
@@ -254,6 +255,7 @@ def test_an_explanation_names_neighbours_with_their_lines(twin, ask, tmp_path):
     assert "wbimb-v5-solaris line" in ask("explain", config).stdout
 
 
+@pytest.mark.long
 def test_held_out_rows_are_predicted_without_them(twin):
     where = "source_id = 'mqsi-v11-solaris' AND table_label = 'Figure 9'"
     done = twin("backtest", "--hold-out", where, "--json", "--rows")

@@ -24,6 +24,8 @@ from twin.core.settings import Settings
 from twin.core.tables import TABLES
 from twin.sources.shipped import shipped_figures
 
+pytestmark = pytest.mark.long
+
 RECORDING = Path(__file__).parent / "sources" / "recordings" / "mqcph.log"
 HUB, PUBSUB = "mqsi-v11-solaris", "mqseries-pubsub-aix"
 

@@ -19,6 +19,8 @@ from twin.app.services import ServiceFailed
 from twin.core.settings import Settings
 from twin.core.tables import DOCUMENTS, FIGURES
 
+pytestmark = pytest.mark.long
+
 SEED = 53
 ROWS = 40
 # a write takes Spark a few seconds from the start of its JVM on

@@ -80,6 +80,7 @@ def assert_same(found, expected):
         pd.testing.assert_frame_equal(one, other, check_exact=False, rtol=1e-9, atol=0)
 
 
+@pytest.mark.long
 def test_a_cluster_makes_the_same_rows_and_keys(spark_cluster, archive, local, tmp_path):
     finished(spark_cluster.drive(tmp_path / "home", JOB, archive, tmp_path), 180)
     found = left_in(tmp_path)
@@ -87,6 +88,7 @@ def test_a_cluster_makes_the_same_rows_and_keys(spark_cluster, archive, local, t
     assert_same(found, local)
 
 
+@pytest.mark.long
 def test_a_worker_killed_in_the_middle_changes_nothing(spark_cluster, archive, local, tmp_path):
     driver = spark_cluster.drive(tmp_path / "home", JOB, archive, tmp_path, "held")
     killed, left = spark_cluster.workers

@@ -12,6 +12,8 @@ from twin.app.local_airflow import running_airflow
 from twin.core.settings import PROJECT
 from twin.core.tables import TABLES
 
+pytestmark = pytest.mark.long
+
 POSTGRES = "postgres@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379"
 

@@ -23,6 +23,8 @@ from twin.core.settings import Settings
 
 from ..foreign_table import MACHINES, PRODUCTS, table
 
+pytestmark = pytest.mark.long
+
 ROWS = 300
 HELD_BACK = 100
 

@@ -72,6 +72,7 @@ def test_only_errors_are_quarantined(lake):
     assert set(lake.arrow(QUARANTINE).column("figure_id").to_pylist()) == set(errors)
 
 
+@pytest.mark.long
 def test_the_same_documents_again_change_nothing(settings_with_all):
     tables, _ = ingest(settings_with_all, shipped_documents())
     assert set(tables) == {

@@ -32,6 +32,7 @@ def test_an_interrupt_that_python_drops_is_raised_later(monkeypatch):
             raise_lost()
 
 
+@pytest.mark.long
 def test_an_interrupted_run_leaves_no_process_behind(tmp_path, started_for):
     home = tmp_path / "home"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}

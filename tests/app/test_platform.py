@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import psutil
@@ -236,7 +237,7 @@ def test_what_only_got_the_same_number_is_left_alone(settings, tmp_path):
 
 
 def test_a_service_that_keeps_ending_is_started_later_each_time_and_then_given_up():
-    one = Watched("flaky")
+    one = Watched("flaky", Service("flaky", (), {}, Path("flaky.log")))
     delays = []
     for _ in range(MOST_RESTARTS):
         one.ended(now=100.0)
@@ -247,7 +248,7 @@ def test_a_service_that_keeps_ending_is_started_later_each_time_and_then_given_u
 
 
 def test_endings_long_ago_are_forgiven():
-    one = Watched("old")
+    one = Watched("old", Service("old", (), {}, Path("old.log")))
     for hour in range(20):
         one.ended(now=3600.0 * hour)
     assert one.state == "restarting"

@@ -18,6 +18,8 @@ from twin.core.runs import Sample
 from twin.sources.harness.iteration_log import plain_number
 from twin.sources.harness.registry import RUN_FORMATS
 
+pytestmark = pytest.mark.long
+
 RECORDINGS = Path(__file__).parents[1] / "sources" / "recordings"
 # what a tool does not say of itself
 TOLD = "product: RabbitMQ\nversion: 4.0\nproducers: 1\nconsumers: 1\nmessage_bytes: 1000\npersistent: true\n"

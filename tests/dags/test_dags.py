@@ -65,7 +65,7 @@ def test_documents_lead_to_answers(dag_bag):
     }:
         reached |= fresh
         known |= {outlet.name for one in fresh for task in dag_bag.dags[one].tasks for outlet in task.outlets}
-    assert reached == set(DAGS) - {"ingest_harness", "ingest_runs", "sync_live"}
+    assert reached == set(DAGS) - {"ingest_harness", "ingest_runs", "sync_live", "tidy_home"}
     assert "answers" in known
 
 
@@ -86,11 +86,19 @@ def test_time_starts_what_has_to_happen_in_any_case(dag_bag, dag_id, when):
     assert timetable.description == f"Triggered by assets or {when}"
 
 
-def test_live_brokers_are_probed_by_the_clock_that_the_settings_name(dag_bag):
+@pytest.mark.parametrize(
+    ("dag_id", "when"),
+    [
+        # as the settings name it
+        ("sync_live", "At 15 minutes past the hour"),
+        ("tidy_home", "At 04:00, only on Sunday"),
+    ],
+)
+def test_the_clock_alone_starts_what_no_data_calls_for(dag_bag, dag_id, when):
     from airflow.serialization.encoders import coerce_to_core_timetable
 
-    timetable = coerce_to_core_timetable(dag_bag.dags["sync_live"].timetable)
-    assert timetable.description == "At 15 minutes past the hour"
+    timetable = coerce_to_core_timetable(dag_bag.dags[dag_id].timetable)
+    assert timetable.description == when
 
 
 def test_without_a_broker_to_watch_there_is_nothing_to_do(settings):
@@ -98,6 +106,16 @@ def test_without_a_broker_to_watch_there_is_nothing_to_do(settings):
 
     with pytest.raises(NothingToDo, match="TWIN_SYNC_BROKERS names no broker"):
         sync_live(settings)
+
+
+def test_a_home_with_nothing_in_it_is_tidied_without_complaint_and_noted(settings):
+    from twin.app.journal import journal_file
+    from twin.app.pipeline import tidy_home
+
+    told = tidy_home(settings)
+    assert told["versions_let_go"] == told["models_let_go"] == 0
+    (line,) = journal_file(settings).read_text().splitlines()
+    assert json.loads(line)["step"] == "tidy_home"
 
 
 def test_every_dag_tells_an_operator_what_to_do(dag_bag):

@@ -45,6 +45,7 @@ def take_runs(
 ) -> Taken:
     """The lake's lock is held. Killed at any point, it is done again from the start with the same result."""
     from features.archive import read_archive
+    from features.batches import append
     from features.bronze import rows_frame
 
     before = lake.columns(RUNS, "batch", "document_id", "document_sha256", "description_sha256")
@@ -60,7 +61,7 @@ def take_runs(
     _forget(lake, {run["document_id"] for run in before if run["document_sha256"] in new}, batch)
     verdict = None
     if archived.samples:
-        lake.append(SAMPLES, archived.samples, batch)
+        append(lake, SAMPLES, archived.samples, batch)
         verdict = _verdict(settings, lake, spark, archived)
     lake.replace_parts(RUNS, spark.createDataFrame(archived.runs), "document_sha256")
     cards = _cards(lake, {*archived.runs["source_id"].to_pylist()})
@@ -72,24 +73,29 @@ def take_runs(
 def tidy(lake: Lake, keep_months: int | None = None, today: date | None = None) -> dict[str, int]:
     """Samples put together in fewer files; those measured more than so many months ago are removed. Their
     runs stay."""
+    from features.batches import remove
+    from features.upkeep import compact, forget
+
     removed = 0
     if keep_months is not None:
         day = today or date.today()
         months = day.year * 12 + day.month - 1 - keep_months
-        removed = lake.remove(SAMPLES, f"month < '{months // 12:04}-{months % 12 + 1:02}'")
+        removed = remove(lake, SAMPLES, f"month < '{months // 12:04}-{months % 12 + 1:02}'")
     return {
         "samples_removed": removed,
-        "files_fewer": lake.compact(SAMPLES),
-        "files_deleted": lake.forget(SAMPLES, _KEEP_FILES_H),
+        "files_fewer": compact(lake, SAMPLES),
+        "files_deleted": forget(lake, SAMPLES, _KEEP_FILES_H),
     }
 
 
 def _undo_half_done(lake: Lake, finished: set[str]) -> None:
     """Runs are written after their samples: samples without are those of a work that was killed."""
-    batch = lake.last_batch(SAMPLES)
+    from features.batches import last_batch, undo
+
+    batch = last_batch(lake, SAMPLES)
     if batch is not None and batch not in finished:
         _LOG.warning("samples of an ingestion that was not finished are taken back")
-        lake.undo(SAMPLES, batch)
+        undo(lake, SAMPLES, batch)
 
 
 def _distinct(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
@@ -116,9 +122,11 @@ def _digest(file: Path) -> str:
 
 def _forget(lake: Lake, document_ids: set[str], batch: str) -> None:
     """A file that comes again with another description takes the place of what it gave before."""
+    from features.batches import remove
+    from features.predicates import one_of
+
     if document_ids:
-        listed = ", ".join(f"'{one}'" for one in sorted(document_ids))
-        lake.remove(SAMPLES, f"document_id IN ({listed})", batch)
+        remove(lake, SAMPLES, one_of("document_id", sorted(document_ids)), batch)
 
 
 def _cards(lake: Lake, sources: set[str]) -> list[CataloguedDocument]:
@@ -153,12 +161,13 @@ def _verdict(settings: Settings, lake: Lake, spark: SparkSession, archived: Arch
 
     from expectations.gate import PASSED, verdict_of
     from expectations.run_laws import NEW_SAMPLES, sample_laws
+    from features.footers import extremes
     from features.schemas import spark_schema
 
     told = int(compute.sum(archived.runs["samples"]).as_py() or 0)
     lake.spark_files(SAMPLES, spark, archived.samples).createOrReplaceTempView(NEW_SAMPLES)
-    extremes = spark.createDataFrame(lake.extremes(SAMPLES, archived.samples), spark_schema(SAMPLES))
-    verdict = verdict_of(settings, SAMPLES, extremes, sample_laws(told))
+    rows = spark.createDataFrame(extremes(lake, SAMPLES, archived.samples), spark_schema(SAMPLES))
+    verdict = verdict_of(settings, SAMPLES, rows, sample_laws(told))
     if verdict != PASSED:
         _LOG.warning("the samples of this ingestion: %s; their Data Docs tell more", verdict)
     return verdict

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from twin.core.checking import Problem, problems_of
 from twin.core.configuration import Configuration
 from twin.core.fields import fields_of
+from twin.core.outside import BadInput, read_text, yaml_of
 from twin.core.settings import Settings
 
 _FIELDS = {field.name: field for field in fields_of(Configuration)}
@@ -22,6 +22,8 @@ _POINTS = 10
 # a range this wide is walked in equal ratios, not in equal steps
 _WIDE = 50
 _MOST_VARIATIONS = 10_000
+# a configuration has a few dozen fields
+_MOST_BYTES = 64 * 1024
 
 
 class BadQuestion(Exception):
@@ -105,9 +107,9 @@ def spaced(low: float, high: float, points: int, whole: bool) -> tuple[float, ..
 
 def _flat(path: Path) -> Mapping[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise BadQuestion(("", f"{path} is not YAML or JSON: {str(error).splitlines()[0]}")) from error
+        values = yaml_of(read_text(path, _MOST_BYTES))
+    except BadInput as error:
+        raise BadQuestion(("", f"{path} is not YAML or JSON: {error}")) from error
     if not isinstance(values, dict):
         raise BadQuestion(("", f"{path} is not an object of fields and values"))
     return {str(name): value for name, value in values.items() if value is not None}

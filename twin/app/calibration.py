@@ -12,6 +12,7 @@ from twin.calibration.calibration import Calibration, calibration_of, fitted_on,
 from twin.calibration.observations import observations_of
 from twin.calibration.predictor import AnalyticPredictor
 from twin.core.fitted import FittedSystem, Residual
+from twin.core.outside import read_bytes
 from twin.core.settings import Settings
 from twin.core.tables import CALIBRATIONS, DEMANDS, MEASUREMENTS, RESIDUALS
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from features.lake import Lake, Written
 
 _CALIBRATIONS = TypeAdapter(list[Calibration])
+# some hundred times what the systems of today take
+_MOST_BYTES = 64 * 2**20
 
 
 class NotCalibrated(Exception):
@@ -72,7 +75,7 @@ def analytic_predictor(settings: Settings, file: Path | None = None) -> Analytic
     from features.lake import Lake, NoSuchTable
 
     if file is not None:
-        return AnalyticPredictor(_by_system(_CALIBRATIONS.validate_json(file.read_bytes())))
+        return AnalyticPredictor(_by_system(_CALIBRATIONS.validate_json(read_bytes(file, _MOST_BYTES))))
     lake = Lake(settings)
     try:
         documents = lake.arrow(CALIBRATIONS)["document"].to_pylist()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
+from features.damage import Unreadable
 from twin.app.commands import (
     book,
     data,
@@ -15,12 +18,44 @@ from twin.app.commands import (
     planning,
     platform,
     requests,
+    serving,
     simulation,
     synchronisation,
     ui,
+    upkeep,
 )
+from twin.app.commands.console import fail
+from twin.app.journal import noted
+from twin.core.settings import Settings
+
+# one that only looks leaves no trace
+_CHANGING = {
+    "run", "up", "down", "ingest", "train", "backtest", "predict", "sync", "harness", "models", "tidy",
+    "repair", "backup", "restore",
+}  # fmt: skip
+
+
+class _Commands(TyperGroup):
+    """Whatever a command is about: the journal has a line about those that change something, and a table
+    that cannot be read is told in a sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return self._noted(ctx)
+        except Unreadable as error:
+            fail(1, str(error))
+
+    def _noted(self, ctx: Any) -> Any:
+        settings = Settings.from_environment()
+        name = next(iter(ctx._protected_args), None)
+        if name not in _CHANGING or not settings.home.is_dir():
+            return super().invoke(ctx)
+        with noted(settings, f"twin {name}"):
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -35,6 +70,11 @@ for _command in (
     data.export,
     data.quality,
     data.tidy,
+    upkeep.repair,
+    upkeep.backup,
+    upkeep.restore,
+    upkeep.metrics,
+    upkeep.doctor,
     model.calibrate,
     learning.train,
     learning.backtest,
@@ -45,6 +85,9 @@ for _command in (
     simulation.simulate,
     synchronisation.sync,
     ui.ui,
+    serving.serve,
+    serving.tracking,
+    serving.token,
     book.book,
     requests.schema,
     requests.example,

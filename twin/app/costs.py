@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
-import yaml
 from pydantic import Field, ValidationError
 
 from twin.core.columns import Columns, Numbers
 from twin.core.fields import Row
+from twin.core.outside import BadInput, read_text, yaml_of
 
 Kind = TypeVar("Kind", bound="Prices")
 Price = Annotated[float, Field(ge=0, le=1e12)]
+# a few dozen prices with comments
+_MOST_BYTES = 64 * 1024
 Boxes = Annotated[list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=100)]
 
 
@@ -70,10 +72,9 @@ def checked_costs(kind: type[Kind], values: Any) -> Kind:
 
 def read_costs(path: Path) -> CostModel:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadCosts([(str(path), f"is not YAML: {str(error).splitlines()[0]}")]) from error
-    return checked_costs(CostModel, values)
+        return checked_costs(CostModel, yaml_of(read_text(path, _MOST_BYTES)))
+    except BadInput as error:
+        raise BadCosts([(str(path), f"is not YAML: {error}")]) from error
 
 
 def shipped_text() -> str:
@@ -82,4 +83,4 @@ def shipped_text() -> str:
 
 @cache
 def shipped_costs() -> CostModel:
-    return checked_costs(CostModel, yaml.safe_load(shipped_text()))
+    return checked_costs(CostModel, yaml_of(shipped_text()))

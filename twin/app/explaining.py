@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from features.lake import Lake
+from features.predicates import one_of
 from training.model import HYBRID, PREDICTORS, TwinModel
 from twin.core.columns import Columns
 from twin.core.configuration import Configuration
@@ -46,10 +47,9 @@ def _neighbours(
         return []
     places, _ = known.places(columns, _NEIGHBOURS)
     ids = [known.ids[at] for at in places[0]]
-    listed = ", ".join(f"'{one}'" for one in ids)
+    nearby = one_of("configuration_id", ids)
     rows = lake.arrow(
-        MEASUREMENTS,
-        where=f"configuration_id IN ({listed}) AND fact_kind = 'measurement' AND restates IS NULL",
+        MEASUREMENTS, where=f"{nearby} AND fact_kind = 'measurement' AND restates IS NULL"
     ).to_pylist()
     own = configuration.flat()
     found = []

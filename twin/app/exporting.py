@@ -10,14 +10,27 @@ from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from twin.core.spreadsheets import shielded_table
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+# a carriage return in a cell is quoted only if it could end a line
+_QUOTED_FOR = "\r\n"
+
+
+class _Lines:
+    """Standard output, its lines ended as everywhere here."""
+
+    def write(self, line: str) -> int:
+        return sys.stdout.write(line.removesuffix(_QUOTED_FOR) + "\n")
+
+
 def export_csv(rows: pa.Table) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(_Lines(), lineterminator=_QUOTED_FOR)
     writer.writerow(rows.column_names)
-    for batch in rows.to_batches():
+    for batch in shielded_table(rows).to_batches():
         writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 

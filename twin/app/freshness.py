@@ -19,7 +19,7 @@ _CODE = (
     "twin/calibration",
 )  # fmt: skip
 # runs are summed up while their files are read
-_MADE = tuple(table for table in TABLES.values() if table.layer in ("silver", "gold") and table != RUNS)
+MADE = tuple(table for table in TABLES.values() if table.layer in ("silver", "gold") and table != RUNS)
 
 
 def remember(settings: Settings, lake: Lake) -> None:
@@ -61,7 +61,7 @@ def _fingerprint(lake: Lake, table: Table) -> str | None:
 
 
 def _versions(lake: Lake) -> dict[str, int]:
-    return {table.name: lake.version(table) for table in _MADE}
+    return {table.name: lake.version(table) for table in MADE}
 
 
 def _place(settings: Settings) -> Path:

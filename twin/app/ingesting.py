@@ -73,8 +73,7 @@ def read_and_stage(settings: Settings, found: Found) -> dict[str, Any]:
         _LOG.warning("%s: %s", path.name, document.remark)
     card = document.card.model_copy(update={"landed": found.landed})
     staged = Staged(replace(document, card=card), arrival)
-    folder = settings.home / "staging"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = settings.folder("staging")
     place = folder / f"{card.source_id}-{card.document_sha256[:8]}.json"
     place.write_bytes(_STAGED.dump_json(staged))
     return {

@@ -41,13 +41,14 @@ class Arrival:
 
 class Landing:
     def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self.inbox = settings.home / "inbox"
         self.processed = settings.home / "processed"
         self.refused = settings.home / "refused"
 
     def open(self) -> None:
         for folder in (self.inbox, self.processed, self.refused):
-            folder.mkdir(parents=True, exist_ok=True)
+            self._settings.folder(folder.name)
 
     def waiting(self, kind: Kind) -> list[str]:
         """Names of files of a kind that are all there. What is of no known kind counts as harness data:

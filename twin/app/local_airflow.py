@@ -8,13 +8,12 @@ ends.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from twin.app.services import (
     start,
     wait_until_healthy,
 )
+from twin.core.kept import kept_secret
 from twin.core.settings import PROJECT, Settings
 
 USER = "admin"
@@ -294,25 +294,14 @@ def passwords_file(settings: Settings) -> Path:
 def password(settings: Settings) -> str:
     """Of the user that is there from the start; made up the first time."""
     new = json.dumps({USER: secrets.token_urlsafe(16)})
-    return str(json.loads(_kept_secret(passwords_file(settings), new))[USER])
+    return str(json.loads(kept_secret(passwords_file(settings), new))[USER])
 
 
 def _jwt_secret(path: Path) -> str:
     """The same at every start: what a task was given before a restart is accepted after it. (The key that
     encrypts connections is kept too, by Airflow itself in its airflow.cfg.)"""
-    return _kept_secret(path, secrets.token_urlsafe(64))
-
-
-def _kept_secret(path: Path, new: str) -> str:
-    """From a file that only its owner can read; written once."""
-    with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(new)
-    return path.read_text()
+    return kept_secret(path, secrets.token_urlsafe(64))
 
 
 def _home(settings: Settings) -> Path:
-    home = settings.home / "airflow"
-    home.mkdir(parents=True, exist_ok=True)
-    return home
+    return settings.folder("airflow")

@@ -31,6 +31,7 @@ DAGS = (
     "train_models",
     "predict_requests",
     "sync_live",
+    "tidy_home",
 )
 _SAMPLES = ("requests.jsonl", "cphtestp/results.csv.yaml", "cphtestp/results.csv")
 _ANSWERS = "requests.jsonl"

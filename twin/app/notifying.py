@@ -28,8 +28,7 @@ class FailureNotifier(BaseNotifier):
             "log": getattr(task, "log_url", None),
         }
         self.log.error("%(dag)s.%(task)s failed: %(error)s", told)
-        path = settings.home / "logs" / "failures.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = settings.folder("logs") / "failures.jsonl"
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(told) + "\n")
         if settings.webhook:

@@ -7,16 +7,17 @@ asset event should carry. Steps that change several tables hold the lake's lock 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import reduce, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from twin.app.archiving import Taken, take_runs, tidy
 from twin.app.freshness import is_current, remember
 from twin.app.ingesting import into_bronze, write_bronze
+from twin.app.journal import noted
 from twin.app.landing import Landing
 from twin.app.predicting import answer_file
 from twin.app.predictors import asked
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
     from features.lake import Lake, Written
 
+_Asked = ParamSpec("_Asked")
+_Result = TypeVar("_Result")
+
 _LOG = logging.getLogger(__name__)
 _AT_LEAST_EVERY = timedelta(days=7)
 
@@ -49,6 +53,22 @@ class NothingToDo(Exception):
     """What a step would make is there already, or there is nothing to make it of."""
 
 
+def _step(
+    work: Callable[Concatenate[Settings, _Asked], _Result],
+) -> Callable[Concatenate[Settings, _Asked], _Result]:
+    """The journal has a line about every try of it."""
+
+    @wraps(work)
+    def step(settings: Settings, /, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Result:
+        with noted(settings, work.__name__, idle=NothingToDo) as entry:
+            result = work(settings, *args, **kwargs)
+            entry.figures = result
+            return result
+
+    return step
+
+
+@_step
 def ingest_files(settings: Settings, staged: Iterable[str], library: bool) -> dict[str, Any]:
     """Files that were read, and the library of reports if it is asked for, into bronze."""
     staged = list(staged)
@@ -57,6 +77,7 @@ def ingest_files(settings: Settings, staged: Iterable[str], library: bool) -> di
     return _event(write_bronze(settings, staged, library))
 
 
+@_step
 def ingest_runs(settings: Settings) -> dict[str, Any]:
     """Every file of harness runs that waits in the inbox: samples and runs. One that cannot be read is
     refused, the others are taken. Then samples are put together, and old ones removed where that is set."""
@@ -83,6 +104,7 @@ def ingest_runs(settings: Settings) -> dict[str, Any]:
     return {**asdict(taken), **tidied}
 
 
+@_step
 def ingest(
     settings: Settings,
     documents: Sequence[ReadDocument],
@@ -107,6 +129,7 @@ def ingest(
     return {one.table: _event(one) for one in written}, taken
 
 
+@_step
 def build_features(settings: Settings, anew: bool = False) -> dict[str, dict[str, Any]]:
     """Bronze figures validated into silver, and silver into feature tables; `anew` even if nothing changed.
     Returns what happened to the findings and to the training set."""
@@ -136,6 +159,7 @@ def build_features(settings: Settings, anew: bool = False) -> dict[str, dict[str
     }
 
 
+@_step
 def quality_report(settings: Settings) -> dict[str, Any]:
     """The page in front of the Data Docs, with the files that were refused; the book; and their figures."""
     from expectations.summary import summary_page, write_summary
@@ -185,6 +209,7 @@ def training_due(settings: Settings, now: datetime | None = None) -> str:
     return "figures or code have changed"
 
 
+@_step
 def train_models(settings: Settings, where: str | None = None, tune: bool = False) -> dict[str, Any]:
     from training.training import NothingToLearn, headline, train
 
@@ -204,6 +229,15 @@ def train_models(settings: Settings, where: str | None = None, tune: bool = Fals
     }
 
 
+@_step
+def tidy_home(settings: Settings) -> dict[str, int]:
+    """What nothing needs any more goes, by the settings."""
+    from twin.app import tidying
+
+    return tidying.tidy_home(settings, tidying.Keep.of(settings))
+
+
+@_step
 def sync_live(settings: Settings, probes: int = 3) -> dict[str, Any]:
     """One period of every broker that is to be watched. Its event is that of a model: nothing follows from a
     period in which none was registered."""
@@ -230,6 +264,7 @@ def sync_live(settings: Settings, probes: int = 3) -> dict[str, Any]:
     return {"version": str(reports[-1].version), "reports": [one.told() for one in reports]}
 
 
+@_step
 def answer_requests(settings: Settings) -> dict[str, Any]:
     """Every request file that waits in the inbox, answered into `answers`. A file that cannot be read is
     refused; the others are answered."""
@@ -244,8 +279,7 @@ def answer_requests(settings: Settings) -> dict[str, Any]:
         who = asked(settings, "hybrid", THROUGHPUT)
     except NoChampion as error:
         raise NothingToDo(f"{len(waiting)} request files wait for a model: {error}") from error
-    folder = settings.home / "answers"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = settings.folder("answers")
     answered, refused = [], 0
     for name in waiting:
         arrival = landing.arrival(name)

@@ -64,7 +64,7 @@ class PlatformState(BaseModel):
 
     def write(self, settings: Settings) -> None:
         path = _file(settings)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        settings.folder()
         new = path.with_suffix(".new")
         new.write_text(self.model_dump_json(indent=1))
         new.replace(path)

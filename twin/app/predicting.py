@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,8 +13,10 @@ import pandas as pd
 
 from training.batch import FIRST_ROW, ROW, Asked, Block, answer_on_spark, arrow_schema, block_of, staged
 from twin.app.requests import CHUNK, BadRequestFile, Chunk, read_chunks
+from twin.app.staging import staging_folder
 from twin.core.fields import Field
 from twin.core.settings import Settings
+from twin.core.spreadsheets import bared
 from twin.core.tables import PREDICTIONS, REJECTS, Table
 
 FORMATS = (".csv", ".jsonl", ".parquet")
@@ -51,7 +50,7 @@ def answer_file(
     first, second = next(chunks), next(chunks, None)
     if second is None:
         return answer_chunk(first, out, asked())
-    with _staging(settings) as folder:
+    with staging_folder(settings) as folder:
         ids = _stage(folder, chain((first, second), chunks))
         from features.session import running_spark
 
@@ -65,17 +64,6 @@ def answer_chunk(chunk: Chunk, out: Path, asked: Asked) -> Answered:
     requests = chunk.frame()
     requests[FIRST_ROW] = requests.groupby("request_id")[ROW].transform("min")
     return _assembled(out, [block_of(asked.answer(requests), out.suffix.lower())])
-
-
-@contextmanager
-def _staging(settings: Settings) -> Iterator[Path]:
-    root = settings.home / "staging"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=root))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stage(folder: Path, chunks: Iterable[Chunk]) -> Path | None:
@@ -130,7 +118,12 @@ def read_back(path: Path) -> list[dict[str, Any]]:
         case ".parquet":
             frame = pd.read_parquet(path)
         case ".csv":
-            frame = pd.read_csv(path, dtype={"request_id": str, "model_version": str, "field": str})
+            texts = [field.name for field in table.fields if field.kind == "text"]
+            frame = pd.read_csv(
+                path, dtype=dict.fromkeys(texts, "object"), keep_default_na=False, na_values=[""]
+            )
+            for name in texts:
+                frame[name] = [bared(cell) if isinstance(cell, str) else None for cell in frame[name]]
         case _:
             return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return list(_plain_rows(frame, table.fields))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,13 @@ import pandas as pd
 from training.batch import ROW
 from twin.core.checking import KNOWN, as_texts
 from twin.core.columns import Codes, Texts, without_text
+from twin.core.outside import BadInput, json_of
+from twin.core.spreadsheets import bare
 
 CHUNK = 10_000
+# far beyond what a flat configuration can say
+_MOST_COLUMNS = 1_000
+_MOST_CHARACTERS = 100_000
 _ID = "request_id"
 
 
@@ -83,7 +88,9 @@ def _csv_columns(path: Path, size: int) -> Iterator[_Read]:
         reader = csv.reader(file, strict=True)
         try:
             names = next(reader, [])
-            twice = sorted({name for name in names if names.count(name) > 1})
+            if len(names) > _MOST_COLUMNS:
+                raise BadRequestFile(f"{path} has {len(names)} columns; at most {_MOST_COLUMNS} are read")
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
             if twice:
                 raise BadRequestFile(f"{path} names a column twice: {', '.join(twice)}")
             lines = (line for line in reader if line)
@@ -99,18 +106,19 @@ def _csv_columns(path: Path, size: int) -> Iterator[_Read]:
 def _texts(cells: Sequence[str | None]) -> Texts:
     found = np.array(cells, dtype=object)
     found[found == ""] = None
+    bare(found)
     return found
 
 
 def _jsonl_columns(path: Path, size: int) -> Iterator[_Read]:
     with path.open(encoding="utf-8-sig") as file:
-        lines = (line for line in file if line.strip())
+        lines = (line for line in _bounded(path, file) if line.strip())
         while some := list(islice(lines, size)):
             rows, broken = [], {}
             for at, line in enumerate(some):
                 try:
-                    row = json.loads(line)
-                except json.JSONDecodeError as error:
+                    row = json_of(line)
+                except BadInput as error:
                     row, broken[at] = {}, f"not JSON: {error}"
                 if not isinstance(row, dict):
                     row, broken[at] = {}, "not an object of columns and values"
@@ -119,12 +127,19 @@ def _jsonl_columns(path: Path, size: int) -> Iterator[_Read]:
             yield len(rows), {name: as_texts([row.get(name) for row in rows]) for name in names}, broken
 
 
+def _bounded(path: Path, file: TextIO) -> Iterator[str]:
+    while line := file.readline(_MOST_CHARACTERS + 1):
+        if len(line) > _MOST_CHARACTERS:
+            raise BadRequestFile(f"{path} has a line of more than {_MOST_CHARACTERS} characters")
+        yield line
+
+
 def _parquet_columns(path: Path, size: int) -> Iterator[_Read]:
-    from pyarrow import ArrowInvalid, parquet
+    from pyarrow import ArrowException, parquet
 
     try:
         for batch in parquet.ParquetFile(path).iter_batches(batch_size=size):
             columns = zip(batch.schema.names, batch.columns, strict=True)
             yield batch.num_rows, {name: as_texts(cells.to_pylist()) for name, cells in columns}, {}
-    except ArrowInvalid as error:
-        raise BadRequestFile(f"{path} is not a Parquet file: {error}") from error
+    except (ArrowException, OSError) as error:
+        raise BadRequestFile(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from error

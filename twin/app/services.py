@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import subprocess
@@ -11,10 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import httpx
 import psutil
 
+from twin.app.serving.places import asked_at, is_loopback, url_of
+from twin.app.serving.tokens import tokens_if_needed
 from twin.core.settings import Settings
 
 _LARGEST_LOG_BYTES = 20_000_000
@@ -36,6 +40,8 @@ class Service:
     health_url: str | None = None
     # several parts may tell their health at one address, as {"part": {"status": "healthy"}}
     health_part: str | None = None
+    # where only somebody with a token is told
+    health_token: str | None = field(default=None, repr=False)
     # others still report to it while they end
     ends_last: bool = False
 
@@ -86,7 +92,8 @@ def service_environment(settings: Settings) -> dict[str, str]:
     nearby = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1,localhost"]))
     return dict(os.environ) | {
         "TWIN_HOME": str(settings.home),
-        # MLflow starts its web server by a bare name
+        "TWIN_HOST": settings.host,
+        # Airflow starts its own programs by their bare names
         "PATH": os.pathsep.join([programs, os.environ.get("PATH", os.defpath)]),
         # a proxy set for the outside must not catch calls to this machine
         "NO_PROXY": nearby,
@@ -94,10 +101,32 @@ def service_environment(settings: Settings) -> dict[str, str]:
     }
 
 
+def own_service(settings: Settings, name: str, command: str, port: int, path: str = "") -> Service:
+    """A command of ours that listens, and answers at `path`."""
+    url = url_of(settings.host, port)
+    tokens = None if is_loopback(asked_at(settings.host)) else tokens_if_needed(settings)
+    return Service(
+        name=name,
+        command=(sys.executable, "-m", "twin.app", command, "--port", str(port)),
+        environment=service_environment(settings),
+        log=logs_folder(settings) / f"{name}.log",
+        url=f"{url}{path}",
+        health_url=f"{url}/health",
+        health_token=tokens.of["reader"] if tokens else None,
+    )
+
+
 def logs_folder(settings: Settings) -> Path:
-    folder = settings.home / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return settings.folder("logs")
+
+
+def log_to_stderr() -> None:
+    """What the twin's own processes tell; the log of a service is its standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("twin")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
 
 
 def start(service: Service) -> Running:
@@ -116,21 +145,29 @@ def start(service: Service) -> Running:
     return Running(service, process, ProcessId.of(process.pid))
 
 
-def healthy(running: Iterable[Running]) -> set[str]:
-    """Names of those that are well. An address that several share is asked once."""
+class Health(NamedTuple):
+    """How a service that is well describes itself: one that waits has nothing to do its work with yet."""
+
+    state: Literal["healthy", "waiting"] = "healthy"
+    note: str = ""
+
+
+def healthy(running: Iterable[Running]) -> dict[str, Health]:
+    """Those that are well, by name. An address that several share is asked once."""
     answers: dict[str, httpx.Response | None] = {}
-    well = set()
+    well = {}
     for one in running:
         service = one.service
         if one.exit_code is not None:
             continue
         if service.health_url is None:
-            well.add(service.name)
+            well[service.name] = Health()
             continue
         if service.health_url not in answers:
-            answers[service.health_url] = _answer(service.health_url)
-        if _is_healthy(answers[service.health_url], service.health_part):
-            well.add(service.name)
+            answers[service.health_url] = _answer(service.health_url, service.health_token)
+        health = _health(answers[service.health_url], service.health_part)
+        if health is not None:
+            well[service.name] = health
     return well
 
 
@@ -213,27 +250,37 @@ def family(leader: ProcessId) -> list[psutil.Process]:
     return list(found.values())
 
 
-def free_port(preferred: int, taken: Collection[int] = ()) -> int:
+def free_port(preferred: int, taken: Collection[int] = (), host: str = "127.0.0.1") -> int:
     """The preferred port of this machine, or the next one that nobody uses. 0 prefers none."""
+    try:
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    except OSError as error:
+        raise ServiceFailed(f"{host} is no address of this machine: {error.strerror}") from error
     for port in range(preferred, 65536):
-        with socket.socket() as probe:
+        with socket.socket(family) as probe:
             # connections that were closed a moment ago do not count
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with suppress(OSError):
                 if port not in taken:
-                    probe.bind(("127.0.0.1", port))
+                    probe.bind((host, port))
                     return int(probe.getsockname()[1])
-    raise ServiceFailed(f"there is no free port from {preferred} on")
+    raise ServiceFailed(f"there is no free port of {host} from {preferred} on")
 
 
-def _answer(url: str) -> httpx.Response | None:
+def _answer(url: str, token: str | None) -> httpx.Response | None:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        return httpx.get(url, timeout=5, trust_env=False).raise_for_status()
+        return httpx.get(url, headers=headers, timeout=5, trust_env=False).raise_for_status()
     except httpx.HTTPError:
         return None
 
 
-def _is_healthy(answer: httpx.Response | None, part: str | None) -> bool:
-    if answer is None or part is None:
-        return answer is not None
-    return (answer.json().get(part) or {}).get("status") == "healthy"
+def _health(answer: httpx.Response | None, part: str | None) -> Health | None:
+    """None of one that is not well. An answer without words is a good one."""
+    if answer is None:
+        return None
+    if not answer.headers.get("content-type", "").startswith("application/json"):
+        return Health()
+    told = answer.json() if part is None else answer.json().get(part) or {}
+    state = told.get("status")
+    return Health(state, told.get("note", "")) if state in ("healthy", "waiting") else None

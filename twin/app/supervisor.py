@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import httpx
 
@@ -25,16 +24,24 @@ from twin.app.local_airflow import (
 from twin.app.local_mlflow import has_own_server, mlflow_service, serving_service
 from twin.app.local_page import page_service
 from twin.app.platform import PlatformState, ServiceState, State, end_orphans, forget_state
-from twin.app.services import ProcessId, Running, Service, end, free_port, healthy, kill_family, start
+from twin.app.services import (
+    ProcessId,
+    Running,
+    Service,
+    ServiceFailed,
+    end,
+    free_port,
+    healthy,
+    kill_family,
+    log_to_stderr,
+    start,
+)
+from twin.app.serving.tokens import BadTokens
 from twin.core.settings import Settings
-
-if TYPE_CHECKING:
-    from training.registry import Registry
 
 API_SERVER, MLFLOW, SERVING, PAGE = "api-server", "mlflow", "serving", "page"
 PREFERRED_PORTS = {API_SERVER: 8080, MLFLOW: 5000, SERVING: 5001, PAGE: 8050}
 _CHECK_EVERY_S = 5.0
-_LOOK_FOR_CHAMPION_EVERY_S = 15.0
 # a service that ends again and again is left alone, with its log for the reason
 MOST_RESTARTS, _WITHIN_S = 5, 600.0
 
@@ -46,7 +53,7 @@ class Watched:
     """A service and what became of it."""
 
     name: str
-    service: Service | None = None
+    service: Service
     running: Running | None = None
     state: State = "starting"
     note: str = ""
@@ -69,7 +76,7 @@ class Watched:
         return ServiceState(
             name=self.name,
             state=self.state,
-            url=self.service.url if self.service else None,
+            url=self.service.url,
             process=running.id if running else None,
             since=datetime.fromtimestamp(running.since, UTC) if running else None,
             note=self.note,
@@ -83,10 +90,8 @@ class Supervisor:
         self._state = PlatformState(supervisor=ProcessId.of(os.getpid()), started_at=datetime.now(UTC))
         self._ports: dict[str, int] = {}
         self._watched: dict[str, Watched] = {}
-        self._registry: Registry | None = None
-        self._champion: str | None = None
         self._pools_are_there = False
-        self._next_check = self._next_look = 0.0
+        self._next_check = 0.0
 
     def stop(self) -> None:
         self._stopping.set()
@@ -96,13 +101,11 @@ class Supervisor:
         with only_airflow(self._settings):
             end_orphans(self._settings)
             self._state.write(self._settings)
-            self._ports = _chosen_ports()
+            self._ports = _chosen_ports(self._settings)
             try:
                 self._prepare()
                 while not self._stopping.wait(1):
                     self._keep_alive()
-                    if time.monotonic() >= self._next_look:
-                        self._follow_champion()
                     if time.monotonic() >= self._next_check:
                         self._check()
                     self._write_state()
@@ -114,23 +117,23 @@ class Supervisor:
 
     def _prepare(self) -> None:
         """Both databases, before anything can open them half made; then what is to be kept up."""
-        self._look_into_registry()
+        self._prepare_registry()
         prepare_database(self._settings, self._ports[API_SERVER])
         services = airflow_services(self._settings, self._ports[API_SERVER])
         if not has_own_server(self._settings):
             services.append(mlflow_service(self._settings, self._ports[MLFLOW]))
+        services.append(serving_service(self._settings, self._ports[SERVING]))
         services.append(page_service(self._settings, self._ports[PAGE]))
         self._watched = {
             service.name: Watched(service.name, service, note=self._port_taken(service.name))
             for service in services
         }
-        self._watched[SERVING] = Watched(SERVING, state="waiting", note="for a model to serve", due=None)
 
     def _keep_alive(self) -> None:
         for one in self._watched.values():
             if one.running is not None and one.running.exit_code is not None:
                 self._bury(one, one.running)
-            if one.service is not None and one.due is not None and time.monotonic() >= one.due:
+            if one.due is not None and time.monotonic() >= one.due:
                 one.running, one.due, one.state = start(one.service), None, "starting"
                 self._next_check = 0.0
                 log.info("%s started with pid %d", one.name, one.running.id.pid)
@@ -143,48 +146,32 @@ class Supervisor:
         one.ended(time.monotonic())
         log.info("%s: %s %s", one.name, one.state, one.note)
 
-    def _follow_champion(self) -> None:
-        self._next_look = time.monotonic() + _LOOK_FOR_CHAMPION_EVERY_S
-        champion = self._look_into_registry()
-        if champion is None or champion == self._champion:
-            return
-        log.info("version %s is champion", champion)
-        serving = self._watched[SERVING]
-        if serving.running is not None:
-            end([serving.running])
-        service = serving_service(self._settings, self._ports[SERVING], champion)
-        note = f"version {champion} {self._port_taken(SERVING)}".rstrip()
-        self._watched[SERVING] = Watched(SERVING, service, note=note)
-        self._champion = champion
-
-    def _look_into_registry(self) -> str | None:
+    def _prepare_registry(self) -> None:
         from mlflow.exceptions import MlflowException
 
-        from training.registry import CHAMPION, Registry
+        from training.registry import Registry
 
         try:
-            self._registry = self._registry or Registry(self._settings)
-            champion = self._registry.version_of(CHAMPION)
+            Registry(self._settings)
         except MlflowException as error:
-            # a tracking server elsewhere may be away for a while; what is served stays
+            # a tracking server elsewhere may be away for a while
             log.warning("the registry does not answer: %s", error)
-            return self._champion
-        return str(champion.version) if champion else None
 
     def _check(self) -> None:
         well = healthy(one.running for one in self._watched.values() if one.running)
         for one in self._watched.values():
             before = one.state
             if one.name in well:
-                one.state = "healthy"
-            elif one.running is not None and one.state == "healthy":
+                one.state, note = well[one.name]
+                one.note = " ".join(filter(None, [note, self._port_taken(one.name)]))
+            elif one.running is not None and one.state in ("healthy", "waiting"):
                 one.state = "unhealthy"
             if one.state != before:
-                log.info("%s is %s", one.name, one.state)
+                log.info("%s is %s %s", one.name, one.state, one.note)
         settled = all(one.state in ("healthy", "waiting", "failed") for one in self._watched.values())
         self._next_check = time.monotonic() + (_CHECK_EVERY_S if settled else 0)
         api_server = self._watched[API_SERVER]
-        if not self._pools_are_there and api_server.state == "healthy" and api_server.service:
+        if not self._pools_are_there and api_server.state == "healthy":
             self._ensure_pools(str(api_server.service.url))
 
     def _ensure_pools(self, url: str) -> None:
@@ -205,10 +192,12 @@ class Supervisor:
             self._state.write(self._settings)
 
 
-def _chosen_ports() -> dict[str, int]:
+def _chosen_ports(settings: Settings) -> dict[str, int]:
     chosen: dict[str, int] = {}
     for name, preferred in PREFERRED_PORTS.items():
-        chosen[name] = free_port(preferred, chosen.values())
+        # Airflow has users of its own, and stays on this machine
+        host = "127.0.0.1" if name == API_SERVER else settings.host
+        chosen[name] = free_port(preferred, chosen.values(), host)
     return chosen
 
 
@@ -223,17 +212,10 @@ def run_until_told_to_stop(settings: Settings) -> None:
     supervisor.run()
 
 
-def log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-
-
 if __name__ == "__main__":
     log_to_stderr()
     try:
         run_until_told_to_stop(Settings.from_environment())
-    except AirflowFailed as error:
+    except (AirflowFailed, BadTokens, ServiceFailed) as error:
         log.error("%s", error)
         sys.exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from twin.core.fields import fields_of
 from twin.core.prediction import THROUGHPUT
 from twin.core.runs import Run
 from twin.sources.documents import Refused
+from twin.sources.harness.own import record_of
 from twin.sources.harness.run_measuring import measurements_of
 from twin.sources.harness.runs import read_runs
 
@@ -73,8 +73,9 @@ def _runs(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     read = read_runs(path)
     if read is None or read.tool != "twin":
         raise Refused(f"{path.name} was not written by `twin harness run`")
-    heads = (json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip())
-    experiments = [head.get("experiment", "") for head in heads if head.get("record") == "run"]
+    records = (record_of(line) for line in path.read_bytes().split(b"\n"))
+    heads = [record for record in records if record and record.get("record") == "run"]
+    experiments = [str(head.get("experiment", "")) for head in heads]
     for experiment, run in zip(experiments, read.runs, strict=True):
         if run["problem"] is None:
             yield experiment, {**_NOTHING, **run}

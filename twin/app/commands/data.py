@@ -103,7 +103,8 @@ def export(
     version: Annotated[int | None, typer.Option(help="An older version; the newest when left out.")] = None,
 ) -> None:
     """Write a table to standard output."""
-    from features.lake import BadPredicate, Lake, NoSuchTable, NoSuchVersion
+    from features.lake import Lake, NoSuchTable, NoSuchVersion
+    from features.predicates import BadPredicate
     from twin.app.exporting import FORMATS
     from twin.core.tables import TABLES
 
@@ -156,16 +157,36 @@ def tidy(
         int | None,
         typer.Option(min=1, help="Remove samples measured more months ago; all are kept when left out."),
     ] = None,
+    version_days: Annotated[
+        int | None,
+        typer.Option(min=0, help="Keep versions of tables so young (TWIN_KEEP_VERSION_DAYS)."),
+    ] = None,
+    versions: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many of the newest in any case (TWIN_KEEP_VERSIONS).")
+    ] = None,
+    models: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Keep so many of the newest models beside champion, challenger and the "
+            "champion before (TWIN_KEEP_MODELS).",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put the interval samples together in fewer files, and delete files that nothing needs any more. What
-    runs amount to is kept for ever."""
-    from features.lake import Lake
-    from twin.app.archiving import tidy as tidy_samples
+    """Put the interval samples together in fewer files, and let go what nothing needs any more: old versions
+    of tables, superseded models, leftovers. What runs amount to is kept for ever."""
+    from dataclasses import replace
 
-    lake = Lake(Settings.from_environment())
-    with lake.exclusive():
-        told = tidy_samples(lake, keep_months)
+    from twin.app.tidying import Keep, tidy_home
+
+    settings = Settings.from_environment()
+    given = {
+        "samples_months": keep_months, "version_days": version_days, "versions": versions, "models": models,
+    }  # fmt: skip
+    keep = replace(Keep.of(settings), **{name: one for name, one in given.items() if one is not None})
+    told = tidy_home(settings, keep, dry_run)
     if as_json:
         print(json.dumps(told))
     else:

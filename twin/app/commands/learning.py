@@ -32,13 +32,17 @@ def train(
 ) -> None:
     """Train on all that was ingested, examine on configurations that were not seen, register as challenger,
     and promote to champion if expectations passed and the median error is not more than 5% larger."""
-    from features.lake import BadPredicate, NoSuchTable
+    from features.lake import NoSuchTable
+    from features.predicates import BadPredicate, checked
     from training.training import NothingToLearn, headline
     from training.training import train as train_model
+    from twin.core.tables import MEASUREMENTS
 
     settings = Settings.from_environment()
     with err.status("training") if err.is_terminal else nullcontext() as status:
         try:
+            if where is not None:
+                checked(where, MEASUREMENTS)
             _follow_figures(settings)
             trained = train_model(
                 settings,
@@ -79,10 +83,13 @@ def backtest(
     as_json: AsJson = False,
 ) -> None:
     """What the predictors say about rows they were not given: everything is fitted anew without them."""
-    from features.lake import BadPredicate, NoSuchTable
+    from features.lake import NoSuchTable
+    from features.predicates import BadPredicate, checked
     from training.splits import PROTOCOLS
     from twin.app.backtesting import NothingHeldOut, run_backtest
     from twin.app.charts import FORMATS
+    from twin.core.spreadsheets import shielded_frame
+    from twin.core.tables import MEASUREMENTS
 
     if (protocol is None) == (hold_out is None):
         fail(2, "give either --protocol or --hold-out")
@@ -95,6 +102,8 @@ def backtest(
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("fitting without each fold", total=None)
         try:
+            if hold_out is not None:
+                checked(hold_out, MEASUREMENTS)
             _follow_figures(settings)
             exam = run_backtest(
                 settings,
@@ -114,7 +123,7 @@ def backtest(
         print(json.dumps(said, indent=1))
         return
     if rows:
-        exam.rows.to_csv(out.file, index=False)
+        shielded_frame(exam.rows).to_csv(out.file, index=False)
         return
     for target, scores in exam.scores.items():
         out.print(_scores_grid(target, scores))

@@ -140,7 +140,8 @@ def compare(
 
 
 def _measurements(where: str | None) -> list[Observation]:
-    from features.lake import BadPredicate, Lake, NoSuchTable
+    from features.lake import Lake, NoSuchTable
+    from features.predicates import BadPredicate
     from twin.calibration.observations import observations_of
     from twin.core.tables import MEASUREMENTS
 
@@ -157,12 +158,13 @@ def predictor_of(settings: Settings, file: Path | None) -> AnalyticPredictor:
     from pydantic import ValidationError
 
     from twin.app.calibration import NotCalibrated, analytic_predictor
+    from twin.core.outside import BadInput
 
     try:
         return analytic_predictor(settings, file)
     except NotCalibrated as error:
         fail(1, str(error))
-    except (OSError, ValidationError) as error:
+    except (BadInput, ValidationError) as error:
         fail(2, f"{file} is not a calibration: {str(error).splitlines()[0]}")
 
 

@@ -165,12 +165,13 @@ def _twin(settings: Settings, calibration: Path | None) -> Twin:
 
     from twin.app.answering import twin_of
     from twin.app.calibration import NotCalibrated
+    from twin.core.outside import BadInput
 
     try:
         return twin_of(settings, calibration)
     except NotCalibrated as error:
         fail(1, str(error))
-    except (OSError, ValidationError) as error:
+    except (BadInput, ValidationError) as error:
         fail(2, f"{calibration} is not a calibration: {str(error).splitlines()[0]}")
 
 

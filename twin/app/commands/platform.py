@@ -23,11 +23,13 @@ def up(
         typer.Option("--foreground", help="Stay in the foreground until Ctrl-C, for containers and systemd."),
     ] = False,
 ) -> None:
-    """Bring the platform up: Airflow, MLflow, the champion's serving and the what-if page, on this machine's
-    loopback only. It stays up until `twin down`."""
+    """Bring the platform up: Airflow, MLflow, the champion's serving and the what-if page. It stays up until
+    `twin down`. Only this machine can ask unless TWIN_HOST says otherwise; then a token is needed."""
     from twin.app.local_airflow import AirflowFailed
     from twin.app.platform import PlatformFailed, bring_up, read_state, take_down
-    from twin.app.supervisor import log_to_stderr, run_until_told_to_stop
+    from twin.app.services import ServiceFailed, log_to_stderr
+    from twin.app.serving.tokens import BadTokens
+    from twin.app.supervisor import run_until_told_to_stop
 
     settings = Settings.from_environment()
     state = read_state(settings)
@@ -35,14 +37,14 @@ def up(
         out.print("The platform is up already.")
         _print_services(state)
         return
-    _print_login(settings)
-    if foreground:
-        log_to_stderr()
-        try:
+    try:
+        _print_login(settings)
+        if foreground:
+            log_to_stderr()
             run_until_told_to_stop(settings)
-        except AirflowFailed as error:
-            fail(1, str(error))
-        return
+            return
+    except (AirflowFailed, BadTokens, ServiceFailed) as error:
+        fail(1, str(error))
     began = time.monotonic()
     try:
         with err.status("starting") as status:
@@ -96,6 +98,7 @@ def down() -> None:
 def _print_login(settings: Settings) -> None:
     """The password is shown once, by the call that makes it up."""
     from twin.app.local_airflow import USER, password, passwords_file
+    from twin.app.serving.tokens import tokens_if_needed
 
     file = passwords_file(settings)
     if file.exists():
@@ -103,6 +106,12 @@ def _print_login(settings: Settings) -> None:
     else:
         login = f"Airflow's user is {USER}, the password {password(settings)}; both are kept in {file}"
     out.print(login, soft_wrap=True, highlight=False, markup=False)
+    if tokens_if_needed(settings) is not None:
+        tokens = (
+            f"MLflow, serving and the page listen on {settings.host} and ask for a token: "
+            f"`twin token reader` or `twin token operator` prints one; both are in {settings.tokens_file}"
+        )
+        out.print(tokens, soft_wrap=True, highlight=False, markup=False)
 
 
 def _print_services(state: PlatformState) -> None:

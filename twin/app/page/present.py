@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from features.damage import Unreadable
 from twin.app.answering import Twin, twin_of
 from twin.app.calibration import NotCalibrated
 from twin.app.describing import flat_example
@@ -67,7 +68,7 @@ class Present:
                 if made_of != self._made_of:
                     self._known, self._made_of = self._loaded(), made_of
                     log.info("version %s answers", made_of[0])
-            except NotCalibrated as error:
+            except (NotCalibrated, Unreadable) as error:
                 self._problem = str(error)
             except Exception:
                 self._problem = "the tables or the model cannot be read; the log of the page says why"

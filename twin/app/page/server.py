@@ -1,4 +1,4 @@
-"""The what-if page's server: JSON for the front end in `static`, on this machine's loopback."""
+"""The what-if page's server: JSON for the front end in `static`, behind our gate."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from features.damage import Unreadable
 from twin.app.advising import advise
 from twin.app.asking import BadQuestion, checked
 from twin.app.costs import BadCosts, Boxes, Prices, checked_costs
 from twin.app.examining import Wanted
+from twin.app.metrics import home_metrics
 from twin.app.page import home
 from twin.app.page.curves import curve
-from twin.app.page.limits import LimitedBody, TooLarge, WithHeaders
 from twin.app.page.present import NotReady, Present
 from twin.app.page.uploads import MOST_BYTES, MOST_ROWS, answer_upload
 from twin.app.plotly_script import NAME as PLOTLY
 from twin.app.plotly_script import plotly_script
+from twin.app.serving.gate import Gate, Rules
+from twin.app.serving.limits import Limit, TooLarge
 from twin.app.sizing import size
 from twin.app.telling import told_advice, told_sizing
 from twin.core.checking import Problem
@@ -40,7 +42,7 @@ log = logging.getLogger("twin.page")
 _STATIC = Path(__file__).parent / "static"
 _MOST_JSON_BYTES = 200_000
 _MOST_REJECTED = 200
-_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+_QUESTIONS = ("/api/curve", "/api/advice", "/api/size", "/api/batch")
 _HEADERS = {
     # nothing from elsewhere, and nobody frames it
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -73,7 +75,21 @@ class _Size(_Question, Wanted):
     costs: dict[str, Any]
 
 
-def create_app(settings: Settings) -> FastAPI:
+def _for_readers(method: str, path: str) -> bool:
+    """All of the page: it asks, and changes nothing."""
+    return method in ("GET", "HEAD") or (method == "POST" and path in _QUESTIONS)
+
+
+_RULES = Rules(
+    service="page",
+    usually=Limit(bytes=_MOST_JSON_BYTES, seconds=30),
+    uploads={"/api/batch": Limit(bytes=MOST_BYTES, seconds=120)},
+    for_readers=_for_readers,
+    headers=_HEADERS,
+)
+
+
+def create_app(settings: Settings) -> Gate:
     present = Present(settings)
 
     @asynccontextmanager
@@ -84,10 +100,6 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPI(title="brokertwin", lifespan=started, docs_url=None, redoc_url=None, openapi_url=None)
     _tell_problems(app)
     _ask(app, settings, present)
-    app.add_middleware(LimitedBody, usually=_MOST_JSON_BYTES, uploads={"/api/batch": MOST_BYTES})
-    app.add_middleware(WithHeaders, headers=_HEADERS)
-    # a name that leads here by somebody else's doing is not ours
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS)
 
     @app.get(f"/static/{PLOTLY}")
     def plotly() -> FileResponse:
@@ -99,7 +111,7 @@ def create_app(settings: Settings) -> FastAPI:
         "/book": settings.home / "book",
     }.items():
         app.mount(path, StaticFiles(directory=folder, check_dir=False, html=True))
-    return app
+    return Gate(app, settings, _RULES, more=lambda: home_metrics(settings))
 
 
 def _ask(app: FastAPI, settings: Settings, present: Present) -> None:
@@ -213,7 +225,8 @@ def _tell_problems(app: FastAPI) -> None:
         return JSONResponse({"problems": [told]}, status_code=error.status_code)
 
     @app.exception_handler(NotReady)
-    def not_ready(_: Request, error: NotReady) -> JSONResponse:
+    @app.exception_handler(Unreadable)
+    def not_ready(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"problem": str(error)}, status_code=503)
 
     @app.exception_handler(HTTPException)
