@@ -17,7 +17,7 @@ from twin.harness.recovering import Course, recover
 
 CLIENTS = 200
 LOAD = Load(clients=CLIENTS, offered_msgs_per_s=200, message_bytes=1024, retry_interval_s=0.5)
-COURSE = Course(steady_s=2.5, outage_s=1.0, patience_s=30.0)
+COURSE = Course(steady_s=2.5, outage_s=1.5, patience_s=30.0)
 # without a broker behind it
 FEW = Load(clients=5, offered_msgs_per_s=100, message_bytes=64, consumers=2, retry_interval_s=0.1)
 SHORT = Course(steady_s=2.0, outage_s=0.3, patience_s=3.0, draining_s=0.5)
@@ -53,6 +53,33 @@ async def streams_of(server):
         await client.close()
 
 
+class TurningAway:
+    """A broker and what fails it, for as long as it takes until a client was turned away: a busy machine may
+    keep all of them waiting for longer than the outage."""
+
+    def __init__(self, broker, failure):
+        self._broker, self._failure = broker, failure
+        self._turned_away = asyncio.Event()
+        self.begin = failure.begin
+
+    async def connect(self):
+        try:
+            return await self._broker.connect()
+        except BrokerProblem:
+            self._turned_away.set()
+            raise
+
+    async def end(self):
+        async with asyncio.timeout(COURSE.patience_s):
+            await self._turned_away.wait()
+        await self._failure.end()
+
+
+async def recovery_of(clients, hub, failure):
+    turning_away = TurningAway(clients, failure)
+    return await recover(turning_away, hub, turning_away, LOAD, COURSE)
+
+
 def assert_all_came_back(found):
     assert len(found.reconnected_s) == CLIENTS
     assert found.reconnected_s == sorted(found.reconnected_s)
@@ -82,7 +109,8 @@ def assert_the_course_can_be_drawn(found):
     assert during
     assert all(one["messages"] == 0 for one in during)
     assert during[-1]["backlog_msgs"] > during[0]["backlog_msgs"]
-    assert found.samples[-1]["backlog_msgs"] < during[-1]["backlog_msgs"]
+    # it goes on growing while clients come back, on a busy machine for seconds
+    assert found.samples[-1]["backlog_msgs"] < max(one["backlog_msgs"] for one in found.samples)
 
 
 def test_all_clients_of_nats_come_back_after_a_cut_and_nothing_is_lost(nats):
@@ -90,7 +118,7 @@ def test_all_clients_of_nats_come_back_after_a_cut_and_nothing_is_lost(nats):
         hub = await Nats.reached(nats.address)
         async with proxied("127.0.0.1", nats.port) as proxy:
             clients = await Nats.reached(f"nats://127.0.0.1:{proxy.port}")
-            found = await recover(clients, hub, NetworkCut(proxy), LOAD, COURSE)
+            found = await recovery_of(clients, hub, NetworkCut(proxy))
         return found, await streams_of(nats)
 
     found, left = asyncio.run(run())
@@ -104,7 +132,7 @@ def test_what_nats_acknowledged_is_there_after_it_was_killed(nats):
     async def run():
         killed = nats.process.pid
         broker = await Nats.reached(nats.address)
-        found = await recover(broker, broker, ServerKilled(nats), LOAD, COURSE)
+        found = await recovery_of(broker, broker, ServerKilled(nats))
         assert nats.process.pid != killed
         return found, await streams_of(nats)
 
@@ -147,7 +175,7 @@ def test_all_clients_of_rabbitmq_come_back_after_a_cut_and_nothing_is_lost(rabbi
         hub = await rabbitmq.reached("amqp://guest:guest@{}:{}/".format(*RABBITMQ))
         async with proxied(*RABBITMQ) as proxy:
             clients = await rabbitmq.reached(f"amqp://guest:guest@127.0.0.1:{proxy.port}/")
-            found = await recover(clients, hub, NetworkCut(proxy), LOAD, COURSE)
+            found = await recovery_of(clients, hub, NetworkCut(proxy))
         connection = await hub.connect()
         with pytest.raises(BrokerProblem, match="no queue"):
             await (await connection.session()).consume(Queue("twin-recovery-tested", persistent=True))
