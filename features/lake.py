@@ -263,7 +263,8 @@ class Lake:
 
         checks = ParquetFragmentScanOptions(page_checksum_verification=True)
         try:
-            return delta.to_pyarrow_dataset().to_table(columns=columns, fragment_scan_options=checks)
+            rows = delta.to_pyarrow_dataset(filesystem=self.files(table).tree)
+            return rows.to_table(columns=columns, fragment_scan_options=checks)
         except (pa.ArrowException, OSError) as error:
             told = Damage("a data file", f"cannot be read: {str(error).splitlines()[0]}")
             raise Damaged(table.name, told) from error

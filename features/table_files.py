@@ -69,6 +69,15 @@ class TableFiles:
         self.system: FileSystem
         self.system, self.root = FileSystem.from_uri(uri)
 
+    @property
+    def tree(self) -> FileSystem:
+        """This folder as Arrow's own file system. The one that `deltalake` makes is called back in Python by
+        Arrow's threads, also by those that still tidy up after a read when the program has ended: it aborts
+        (https://github.com/apache/arrow/issues/34314)."""
+        from pyarrow.fs import SubTreeFileSystem
+
+        return SubTreeFileSystem(self.root, self.system)
+
     def path(self, name: str) -> str:
         return f"{self.root}/{name}"
 
