@@ -39,8 +39,10 @@ _FILES_EACH, _FILES = 3, 100
 class Course:
     """Of an experiment, in seconds."""
 
-    # before the failure; the first second of it is warm-up
+    # before the failure, at the least; the first second of it is warm-up
     steady_s: float = 4.0
+    # how long beyond it waits for the offered rate: a machine that stood still has to catch up first
+    settling_s: float = 10.0
     # at the least: longer where clients have not noticed
     outage_s: float = 2.0
     # how long it waits for clients to notice, and for recovery
@@ -120,6 +122,7 @@ class _Run:
             self._began = clock()
             async with working(self._tick(course.interval_s)):
                 await asyncio.sleep(course.steady_s)
+                await _until(partial(self._holds_the_load, course.steady_s - _WINDOW_S), course.settling_s)
                 clients.watch()
                 failed = clock()
                 await failure.begin()
@@ -129,7 +132,7 @@ class _Run:
                 finally:
                     restored = clock()
                     await failure.end()
-                before = _rate(self._samples(_WINDOW_S, failed - self._began))
+                before = self._rate_before(failed, course.steady_s - _WINDOW_S)
                 back = await _until(partial(self._old_rate_since, before), course.patience_s)
             await clients.end()
             await self._drain(course.draining_s)
@@ -188,6 +191,13 @@ class _Run:
             for one in self._meter.samples
             if one["at_s"] - one["interval_s"] >= start_s and one["at_s"] <= end_s
         ]
+
+    def _rate_before(self, moment: float, seconds: float) -> float:
+        end_s = moment - self._began
+        return _rate(self._samples(end_s - seconds, end_s))
+
+    def _holds_the_load(self, seconds: float) -> bool:
+        return abs(self._rate_before(clock(), seconds) / self._load.offered_msgs_per_s - 1) <= _WITHIN
 
     def _old_rate_since(self, before: float) -> float | None:
         """The beginning of the latest second, if all clients were there and the rate was the old one."""
