@@ -3,7 +3,6 @@ whatever happens to the next."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from twin.harness.brokers.registry import Place, places
 from twin.harness.driving import Run
 from twin.harness.experiments import Point, experiments, interleaved
 from twin.harness.flowing import flowing
+from twin.harness.interrupting import run_to_the_end
 from twin.harness.measuring import Meter, ProcessorTime
 from twin.harness.publishing import publishing
 from twin.harness.putting import putting
@@ -65,7 +65,7 @@ class Bench:
         try:
             for name, address in self._addresses.items():
                 self.places[name] = self._stack.enter_context(places(name, address, self._in_a_row))
-                self.brokers[name] = asyncio.run(self.places[name][0].reached())
+                self.brokers[name] = run_to_the_end(self.places[name][0].reached())
         except BaseException:
             self._stack.close()
             raise
@@ -94,13 +94,13 @@ class Bench:
     def once(self, point: Point, repeat: int, results: Results) -> tuple[Outcome, Run]:
         run = Run(point, self.places[point.broker], [self.brokers[point.broker]], self._meter(point.broker))
         try:
-            asyncio.run(self._driven(run))
+            run_to_the_end(self._driven(run))
         except NotOffered as reason:
             return Outcome(point, repeat, {}, str(reason), offered=False), run
         except BrokerProblem as problem:
             summary = results.write(run, repeat, str(problem))
             # a broker that does not even answer will not run the next point either
-            asyncio.run(self.places[point.broker][0].reached())
+            run_to_the_end(self.places[point.broker][0].reached())
             return Outcome(point, repeat, summary, str(problem)), run
         return Outcome(point, repeat, results.write(run, repeat)), run
 

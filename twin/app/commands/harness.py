@@ -73,7 +73,7 @@ def run(
 
     settings = Settings.from_environment()
     # whoever asks us to end wants what Ctrl-C wants: nothing left behind on a broker
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         choice = chosen(experiments or [], broker or [], "quick" if quick else scale, repeats)
     except BadChoice as error:
