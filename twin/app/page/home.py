@@ -9,6 +9,7 @@ from twin.app.asking import is_wide
 from twin.app.costs import shipped_costs
 from twin.app.describing import defaults_of, fields_named, flat_example
 from twin.app.platform import read_state
+from twin.app.serving.places import seen_by
 from twin.core.columns import Columns
 from twin.core.configuration import FAMILIES, Platform, Software
 from twin.core.fields import Field
@@ -48,14 +49,16 @@ def slider_of(twin: Twin, family: str, field: Field, value: Any = None) -> dict[
     return {"from": lowest, "to": highest, "log": is_wide(lowest, highest)} if lowest < highest else None
 
 
-def links(settings: Settings) -> dict[str, str | None]:
-    """Other pages of the platform, where they are up or were written."""
+def links(settings: Settings, reader: str | None) -> dict[str, str | None]:
+    """Other pages of the platform, where they are up or were written, for a browser that reached this one by
+    the name `reader`. Airflow stays on this machine, however that is reached."""
     state = read_state(settings)
     up = {one.name: one.url for one in state.services if one.state == "healthy"} if state else {}
+    mlflow = up.get("mlflow")
     written = {name: (settings.home / name / "index.html").is_file() for name in ("quality", "book")}
     return {
         "airflow": up.get("api-server"),
-        "mlflow": up.get("mlflow"),
+        "mlflow": mlflow and seen_by(reader, mlflow, settings.host),
         "data_docs": "/quality/index.html" if written["quality"] else None,
         "book": "/book/index.html" if written["book"] else None,
     }

@@ -124,13 +124,13 @@ def _ask(app: FastAPI, settings: Settings, present: Present) -> None:
         return {"status": "healthy"}
 
     @app.get("/api/home")
-    def start() -> dict[str, Any]:
+    def start(request: Request) -> dict[str, Any]:
         told: dict[str, Any] = {
             "model": None,
             "problem": None,
             "families": [],
             "measured": [],
-            "links": home.links(settings),
+            "links": home.links(settings, request.url.hostname),
             "limits": {"upload_bytes": MOST_BYTES, "upload_rows": MOST_ROWS},
             "sizing": home.sizing(),
         }
