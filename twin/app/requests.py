@@ -17,11 +17,11 @@ from training.batch import ROW
 from twin.core.checking import KNOWN, as_texts
 from twin.core.columns import Codes, Texts, without_text
 from twin.core.outside import BadInput, json_of
+from twin.core.outside_parquet import MOST_COLUMNS, parquet_batches
 from twin.core.spreadsheets import bare
 
 CHUNK = 10_000
 # far beyond what a flat configuration can say
-_MOST_COLUMNS = 1_000
 _MOST_CHARACTERS = 100_000
 _ID = "request_id"
 
@@ -88,8 +88,8 @@ def _csv_columns(path: Path, size: int) -> Iterator[_Read]:
         reader = csv.reader(file, strict=True)
         try:
             names = next(reader, [])
-            if len(names) > _MOST_COLUMNS:
-                raise BadRequestFile(f"{path} has {len(names)} columns; at most {_MOST_COLUMNS} are read")
+            if len(names) > MOST_COLUMNS:
+                raise BadRequestFile(f"{path} has {len(names)} columns; at most {MOST_COLUMNS} are read")
             twice = sorted(name for name, times in Counter(names).items() if times > 1)
             if twice:
                 raise BadRequestFile(f"{path} names a column twice: {', '.join(twice)}")
@@ -135,11 +135,8 @@ def _bounded(path: Path, file: TextIO) -> Iterator[str]:
 
 
 def _parquet_columns(path: Path, size: int) -> Iterator[_Read]:
-    from pyarrow import ArrowException, parquet
-
     try:
-        for batch in parquet.ParquetFile(path).iter_batches(batch_size=size):
-            columns = zip(batch.schema.names, batch.columns, strict=True)
-            yield batch.num_rows, {name: as_texts(cells.to_pylist()) for name, cells in columns}, {}
-    except (ArrowException, OSError) as error:
-        raise BadRequestFile(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from error
+        for rows, columns in parquet_batches(path, size):
+            yield rows, {name: as_texts(cells) for name, cells in columns.items()}, {}
+    except BadInput as error:
+        raise BadRequestFile(f"{path} {error}") from error

@@ -19,6 +19,8 @@ from starlette.routing import Route
 from twin.app.serving.champion import MOST_ROWS, Champion
 from twin.app.serving.gate import Gate, Rules
 from twin.app.serving.limits import Limit
+from twin.core.outside import BadInput
+from twin.core.outside_parquet import parquet_batches
 from twin.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -118,12 +120,10 @@ def _scored(model: CountedModel, content: bytes, content_type: str) -> Response:
 
 
 def _problem_of_parquet(content: bytes) -> str | None:
-    """A few bytes of Parquet can stand for any number of rows: counted before they are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """MLflow reads what it gets, however much that is once unpacked."""
     try:
-        rows = pq.read_metadata(io.BytesIO(content)).num_rows
-    except (pa.ArrowException, OSError):
-        return "this is no Parquet file"
-    return f"{rows:,} rows are more than the {MOST_ROWS:,} of one request" if rows > MOST_ROWS else None
+        for _ in parquet_batches(io.BytesIO(content), MOST_ROWS, MOST_ROWS):
+            pass
+    except BadInput as error:
+        return f"this {error}"
+    return None
