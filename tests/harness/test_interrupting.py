@@ -10,6 +10,14 @@ from twin.harness.brokers.interface import BrokerProblem
 from twin.harness.interrupting import run_to_the_end
 
 
+@pytest.fixture(autouse=True)
+def usual_handler():
+    """Spark puts its own there, and tests share a process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 async def told(number=signal.SIGINT):
     signal.raise_signal(number)
     await asyncio.sleep(5)

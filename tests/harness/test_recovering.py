@@ -305,7 +305,9 @@ def test_a_load_that_is_never_held_is_failed_all_the_same():
 
     async def run():
         broker = Slow()
-        return await recover(broker, broker, broker, FEW, replace(SHORT, settling_s=0.5, patience_s=0.5))
+        return await recover(
+            broker, broker, broker, FEW, replace(SHORT, settling_s=0.5, patience_s=0.5, draining_s=0.2)
+        )
 
     found = asyncio.run(run())
     assert SHORT.steady_s + 0.4 < found.failed_at_s
