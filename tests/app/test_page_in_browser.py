@@ -463,13 +463,26 @@ def test_nothing_keeps_people_with_keyboard_or_screen_reader_out(opened, part, s
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in grave] == []
 
 
-def test_a_change_of_the_window_is_followed_by_the_chart(page):
-    page.get_by_role("link", name="Findings").click()
-    page.set_viewport_size(NARROW)
-    page.get_by_role("link", name="What if").click()
-    page.locator("#chart .main-svg").first.wait_for()
+def expect_chart_to_fit(page):
     box, card = page.locator("#chart .main-svg").first, page.locator("#chart")
     expect(box).to_have_attribute("width", str(int(card.bounding_box()["width"])))
+
+
+def test_a_change_of_the_window_is_followed_by_the_chart(page):
+    for size in (NARROW, WIDE):
+        page.set_viewport_size(size)
+        expect_chart_to_fit(page)
+        assert page.locator("#chart").bounding_box()["width"] < size["width"]
+
+
+def test_a_chart_fits_that_was_out_of_sight_while_the_window_changed(page):
+    page.get_by_role("link", name="Findings").click()
+    page.set_viewport_size(NARROW)
+    # until everybody has heard of it
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 300)))")
+    page.get_by_role("link", name="What if").click()
+    page.locator("#chart .main-svg").first.wait_for()
+    expect_chart_to_fit(page)
 
 
 def _fill(page, part):

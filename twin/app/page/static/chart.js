@@ -7,7 +7,7 @@ import { byId } from "./element.js";
 import { figure, told, withUnit } from "./words.js";
 
 const DASHES = { hybrid: "solid", analytic: "dash", regression: "dot", nearest: "dashdot" };
-const CONFIG = { displayModeBar: false, responsive: true, showTips: false, doubleClick: false };
+const CONFIG = { displayModeBar: false, showTips: false, doubleClick: false };
 
 const plotly = () => new Promise((resolve) => {
   if (globalThis.Plotly) resolve(globalThis.Plotly);
@@ -164,13 +164,18 @@ export const curveChart = () => {
     const { curve, lines, x } = latest;
     const colour = colours();
     const Plotly = await plotly();
-    await Plotly.react(place, traces(curve, lines, x, colour), layout(curve, colour), CONFIG);
+    const { clientWidth: width, clientHeight: height } = place;
+    // not in sight: drawn when it is, by the observer
+    if (!width) return;
+    await Plotly.react(place, traces(curve, lines, x, colour), { ...layout(curve, colour), width, height }, CONFIG);
     place.setAttribute("aria-label", curveInWords(curve));
     byId("turns").textContent = limitsInWords(curve);
     showFigures();
   };
 
   figures.addEventListener("toggle", showFigures);
+  // Plotly follows the window alone, and not while it is out of sight
+  new ResizeObserver(() => { if (latest) draw(); }).observe(place);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (latest) draw(); });
 
   return {
