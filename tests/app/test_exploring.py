@@ -37,7 +37,11 @@ def test_every_predictor_answers_as_it_does_alone(twin, small_model):
     for point in seen.points:
         asked = [Configuration.from_flat(point.flat)]
         for name, answer in point.answers.items():
-            assert answer == small_model.predict(asked, THROUGHPUT, name)[0]
+            # one row and three are added up in another order on some processors
+            alone = small_model.predict(asked, THROUGHPUT, name)[0]
+            for field, told in alone.model_dump().items():
+                same = pytest.approx(told, rel=1e-9) if isinstance(told, float) else told
+                assert getattr(answer, field) == same
 
 
 def test_a_metric_that_nobody_learns_is_told_by_physics_alone(twin):
