@@ -47,10 +47,6 @@ def test_writers_at_once_lose_nothing_and_readers_never_fail(tmp_path):
     again = run_step("ingest", home, tmp_path / "again.log")
     assert again.code == 0, again.printed
     seen = looked_at(settings, sources)
-    assert (seen.lost, seen.twice, counted["partial"]) == (0, 0, 0)
-    assert len(Lake(settings).pandas(FIGURES)) == FILES * ROWS
-    assert Landing(settings).counts() == {"waiting": 0, "processed": 2 * FILES, "refused": 0}
-    assert any(one.code == 0 for one in ended)
     record(
         "writers",
         "make faults",
@@ -65,3 +61,7 @@ def test_writers_at_once_lose_nothing_and_readers_never_fail(tmp_path):
             "rows twice": seen.twice,
         },
     )
+    assert (seen.lost, seen.twice, counted["partial"]) == (0, 0, 0)
+    assert len(Lake(settings).pandas(FIGURES)) == FILES * ROWS
+    assert Landing(settings).counts() == {"waiting": 0, "processed": 2 * FILES, "refused": 0}
+    assert any(one.code == 0 for one in ended)
