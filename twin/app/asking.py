@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def read_variation(text: str) -> Variation:
     except ValueError:
         raise BadQuestion((name, f"{values!r} is not a range")) from None
     points = int(between[3] or _POINTS)
-    if points < 2 or low >= high or points > _MOST_VARIATIONS:
+    if points < 2 or low >= high or points > _MOST_VARIATIONS or not isfinite(high - low):
         raise BadQuestion((name, f"{values!r} is not a range of 2 to {_MOST_VARIATIONS} values"))
     return Variation(name, spaced(low, high, points, whole=_FIELDS[name].kind == "integer"))
 
