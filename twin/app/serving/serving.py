@@ -105,7 +105,8 @@ def _scored(model: CountedModel, content: bytes, content_type: str) -> Response:
     from mlflow.exceptions import MlflowException
     from mlflow.pyfunc.scoring_server import CONTENT_TYPE_PARQUET, invocations
 
-    if content_type.startswith(CONTENT_TYPE_PARQUET) and (problem := _problem_of_parquet(content)):
+    # wherever it stands: MLflow takes off more white space than a beginning would allow for
+    if CONTENT_TYPE_PARQUET in content_type and (problem := _problem_of_parquet(content)):
         return JSONResponse({"problem": problem}, status_code=400)
     try:
         found = invocations(content, content_type, model, model.input_schema)
